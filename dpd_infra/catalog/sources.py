@@ -1,0 +1,66 @@
+"""Where a fact was read: each number, name and limit in this package points at one of these documents."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One document, named as a reader would look it up."""
+
+    title: str
+    reference: str
+    """A documentation page, a repository with its path, or a package with its version."""
+    read: str = ""
+    """When it was read (ISO date), where the document is known to change."""
+
+    def __str__(self) -> str:
+        when = f", read {self.read}" if self.read else ""
+        return f"{self.title} ({self.reference}{when})"
+
+
+class Confidence(StrEnum):
+    """How far a number can be trusted."""
+
+    EXACT = "exact"
+    MODELLED = "modelled"
+    PUBLISHED = "published"
+
+
+_DOCS = "SageMaker AI developer guide"
+
+DPD_GUIDE = Source("HyperPod: disaggregated prefill and decode", f"{_DOCS}, sagemaker-hyperpod-model-deployment-dpd")
+DPD_TROUBLESHOOTING = Source("HyperPod: DPD troubleshooting", f"{_DOCS}, sagemaker-hyperpod-model-deployment-ts-dpd")
+CLI_TROUBLESHOOTING = Source("HyperPod: add-on troubleshooting", f"{_DOCS}, sagemaker-hyperpod-model-deployment-ts-cli")
+CONSOLE_TROUBLESHOOTING = Source(
+    "HyperPod: console and CloudFormation failures", f"{_DOCS}, sagemaker-hyperpod-model-deployment-ts-console-cfn-failures"
+)
+RELEASE_NOTES = Source("HyperPod inference operator release notes", f"{_DOCS}, sagemaker-hyperpod-inference-release-notes", "2026-08-21")
+SETUP_GUIDE = Source("HyperPod: setting up model deployment", f"{_DOCS}, sagemaker-hyperpod-model-deployment-setup")
+CACHING_ROUTING_GUIDE = Source(
+    "HyperPod: KV caching and intelligent routing", f"{_DOCS}, sagemaker-hyperpod-model-deployment caching and routing"
+)
+GATEWAY_GUIDE = Source("HyperPod: inference gateway", f"{_DOCS}, sagemaker-hyperpod inference gateway")
+CERTIFICATES_GUIDE = Source("HyperPod: custom certificates and DNS", f"{_DOCS}, sagemaker-hyperpod custom certificates")
+DATA_CAPTURE_GUIDE = Source("HyperPod: data capture", f"{_DOCS}, sagemaker-hyperpod data capture")
+TASK_GOVERNANCE_GUIDE = Source("HyperPod: task governance for inference", f"{_DOCS}, sagemaker-hyperpod task governance")
+PREREQUISITES_GUIDE = Source("HyperPod prerequisites", f"{_DOCS}, sagemaker-hyperpod-prerequisites")
+EKS_PREREQUISITES_GUIDE = Source("HyperPod on EKS prerequisites", f"{_DOCS}, sagemaker-hyperpod-eks-prerequisites")
+INFERENCE_POLICY = Source("AmazonSageMakerHyperPodInferenceAccess", "AWS managed policy reference, version v4", "2026-07-20")
+DPD_BLOG = Source("Disaggregated prefill and decode for LLM inference on SageMaker HyperPod", "AWS machine learning blog, 10 July 2026")
+CRD_3_2 = Source("InferenceEndpointConfig CRD, operator 3.2", "aws/sagemaker-hyperpod-cli, inference-operator chart 2.2.2", "2026-06-22")
+CRD_3_3 = Source("InferenceEndpointConfig CRD, operator 3.3", "aws/sagemaker-hyperpod-cli, inference-operator chart 2.3.0")
+OPERATOR_CHART = Source("Inference operator chart", "aws/sagemaker-hyperpod-cli, HyperPodHelmChart/charts/inference-operator", "2026-06-22")
+HYPERPOD_CHART = Source("HyperPod dependencies chart", "aws/sagemaker-hyperpod-cli, helm_chart/HyperPodHelmChart")
+HYPERPOD_CONSTANTS = Source("HyperPod CLI instance table", "aws/sagemaker-hyperpod-cli, src/sagemaker/hyperpod/training/constants.py")
+HYPERPOD_TERRAFORM = Source(
+    "HyperPod EKS Terraform modules",
+    "awslabs/awsome-distributed-ai, 1.architectures/7.sagemaker-hyperpod-eks/terraform-modules",
+    "2026-07-23",
+)
+CREATE_CLUSTER_API = Source("SageMaker CreateCluster", "botocore 1.44.8, sagemaker/2017-07-24 service-2")
+AI_CONFIGURATOR = Source("AIConfigurator", "aiconfigurator 0.12, vLLM tables")
+LMCACHE = Source("LMCache 0.4.3", "LMCache/LMCache, v0.4.3, pd_backend.py and kv_shape")
+OPERATOR_NOTES = Source("Read-only CLI output of a live account", "third-party engineer's notes", "2026-10-04")

@@ -1,0 +1,52 @@
+"""What a person may ask of the inference operator, and what an endpoint must know of it beforehand."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from pydantic import Field, model_validator
+
+from dpd_infra.catalog.operator_releases import DEFAULT_ADDON_VERSION
+from dpd_infra.spec.base import Spec, StrictBool, StrictInt
+
+ADDON_VERSION_PATTERN = r"^v\d+\.\d+\.\d+-eksbuild\.\d+$"
+
+
+class OperatorFacts(Spec):
+    """What rules must know of an operator before anything is registered."""
+
+    addon_version: str = Field(pattern=ADDON_VERSION_PATTERN)
+    """The EKS add-on version that is installed, or at least expected."""
+
+
+class OperatorSpec(Spec):
+    """The EKS add-on `amazon-sagemaker-hyperpod-inference`."""
+
+    addon_version: str = Field(default=DEFAULT_ADDON_VERSION, pattern=ADDON_VERSION_PATTERN)
+    """The add-on version, pinned. DPD needs v1.3.0-eksbuild.1 (operator 3.2); v1.4.0-eksbuild.1 (3.3) mends its routing Service."""
+    adopt: StrictBool = False
+    """Take the add-on that a new HyperPod cluster came with, and leave its life to whoever made it; its version is read and gated."""
+    tls_bucket: str | None = Field(default=None, pattern=r"^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$")
+    """The bucket for the endpoints' TLS certificates. None: `hyperpod-tls-…`, the only names that AWS's managed policy covers."""
+    load_balancer_controller: StrictBool = True
+    """Install the AWS Load Balancer Controller with the add-on. False: one is in the cluster already."""
+    keda: StrictBool = True
+    """Install KEDA with the add-on. False: one is in the cluster already."""
+    gated_model_role_arn: str | None = Field(default=None, pattern=r"^arn:aws[a-z-]*:iam::\d{12}:role/.+$")
+    """A role that downloads gated JumpStart models. None: none."""
+    configuration: dict[str, Any] = Field(default_factory=dict)
+    """Further configuration values, merged over ours key by key (affinity, nodeSelector, tolerations, later keys)."""
+    create_timeout_minutes: StrictInt = Field(default=40, ge=10)
+    """How long the add-on may take. Its manager's start-up probe alone waits three minutes; 40 were seen on GPU-only clusters."""
+
+    @property
+    def facts(self) -> OperatorFacts:
+        """What endpoint rules read."""
+        return OperatorFacts(addon_version=self.addon_version)
+
+    @model_validator(mode="after")
+    def _adopted_is_not_configured(self) -> Self:
+        if self.adopt and (self.configuration or self.tls_bucket):
+            message = "adopt takes the add-on as it is: configuration and tlsBucket would have no effect beside it"
+            raise ValueError(message)
+        return self
