@@ -23,7 +23,7 @@ def _network_address(text: str) -> str:
 CidrBlock = Annotated[str, AfterValidator(_network_address)]
 """An IPv4 block in CIDR form with no host bits set, `10.0.0.0/16`."""
 
-Zone = Annotated[str, Field(pattern=r"^[a-z]{2,3}(-[a-z]+)+-\d[a-z]$")]
+Zone = Annotated[str, Field(pattern=r"^[a-z]{2,3}(-[a-z]+)+-\d[a-h]$")]
 """The name of an availability zone, `us-east-2a`. Local and wavelength zones do not hold HyperPod nodes."""
 
 

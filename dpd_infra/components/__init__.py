@@ -1,0 +1,1 @@
+"""Pulumi components, one noun a file: the only place that imports providers."""

@@ -1,0 +1,37 @@
+"""What every component shares: how children are parented and how they wait for others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar
+
+import pulumi
+
+
+class Component(pulumi.ComponentResource):
+    """A component of this library: one noun, typed outputs, children below it and nothing of the caller's options on them."""
+
+    token: ClassVar[str]
+    """The type token, from `tokens`."""
+
+    def __init__(self, name: str, inputs: Mapping[str, Any], opts: pulumi.ResourceOptions | None) -> None:
+        super().__init__(self.token, name, dict(inputs), opts)
+
+    def _child(
+        self,
+        *,
+        depends_on: Iterable[pulumi.Resource] = (),
+        protect: bool | None = None,
+        timeouts: pulumi.CustomTimeouts | None = None,
+        provider: pulumi.ProviderResource | None = None,
+        **options: Any,
+    ) -> pulumi.ResourceOptions:
+        """The options of a child. `protect`, timeouts and ignored changes are not inherited, so they are said here."""
+        return pulumi.ResourceOptions(
+            parent=self, depends_on=list(depends_on), protect=protect, custom_timeouts=timeouts, provider=provider, **options
+        )
+
+
+def minutes(count: int) -> str:
+    """A Pulumi timeout of so many minutes."""
+    return f"{count}m"

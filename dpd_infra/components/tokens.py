@@ -1,0 +1,12 @@
+"""The type tokens of every component. They are state identity: a changed token deletes and makes anew everything below it."""
+
+from __future__ import annotations
+
+NETWORK = "dpd:index:Network"
+CONTROL_PLANE = "dpd:index:ControlPlane"
+HYPERPOD_DEPENDENCIES = "dpd:index:HyperPodDependencies"
+HYPERPOD_CLUSTER = "dpd:index:HyperPodCluster"
+NODE_ADDONS = "dpd:index:NodeAddons"
+INFERENCE_OPERATOR = "dpd:index:InferenceOperator"
+ENDPOINT = "dpd:index:Endpoint"
+PLATFORM = "dpd:index:Platform"

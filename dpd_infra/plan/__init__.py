@@ -1,0 +1,1 @@
+"""What follows from a spec by calculation: subnets, groups, names, IAM, sizes. Pure functions."""

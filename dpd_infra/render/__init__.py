@@ -1,0 +1,1 @@
+"""What each API wants: pure functions from specs and plans to plain dicts."""

@@ -1,0 +1,1 @@
+"""What must hold: one function a rule, one id a rule."""
