@@ -64,3 +64,24 @@ CREATE_CLUSTER_API = Source("SageMaker CreateCluster", "botocore 1.44.8, sagemak
 AI_CONFIGURATOR = Source("AIConfigurator", "aiconfigurator 0.12, vLLM tables")
 LMCACHE = Source("LMCache 0.4.3", "LMCache/LMCache, v0.4.3, pd_backend.py and kv_shape")
 OPERATOR_NOTES = Source("Read-only CLI output of a live account", "third-party engineer's notes", "2026-10-04")
+VLLM = Source("vLLM", "vllm-project/vllm, v0.19 (the version in both supported DPD images)")
+LOAD_BALANCER_CONTROLLER_POLICY = Source(
+    "AWS Load Balancer Controller IAM policy", "kubernetes-sigs/aws-load-balancer-controller, v2.13.0, docs/install/iam_policy.json"
+)
+S3_CSI_CONFIGURATION = Source(
+    "Mountpoint for Amazon S3 CSI driver", "awslabs/mountpoint-s3-csi-driver, docs/CONFIGURATION.md and issue 677"
+)
+FSX_CSI_INSTALL = Source("FSx for Lustre CSI driver", "kubernetes-sigs/aws-fsx-csi-driver, docs/install.md and pkg/driver/controller.go")
+EKS_CONFUSED_DEPUTY = Source("EKS: cross-service confused deputy prevention", "EKS user guide", "2025-08-19")
+SAGEMAKER_CONFUSED_DEPUTY = Source(
+    "SageMaker AI: cross-service confused deputy prevention", f"{_DOCS}, security-confused-deputy-prevention"
+)
+EKS_TERRAFORM_MODULE = Source("EKS Terraform module: encryption", "terraform-aws-modules/terraform-aws-eks, v21, cluster encryption policy")
+FLOW_LOGS_GUIDE = Source("IAM role for publishing flow logs to CloudWatch Logs", "VPC user guide, flow-logs-iam-role")
+IAM_QUOTAS = Source("IAM quotas and name requirements", "IAM user guide, reference_iam-quotas")
+EKS_USER_GUIDE = Source("Amazon EKS user guide", "docs.aws.amazon.com/eks/latest/userguide")
+VPC_USER_GUIDE = Source("Amazon VPC user guide", "docs.aws.amazon.com/vpc/latest/userguide")
+CLOUDWATCH_LOGS_API = Source("CloudWatch Logs PutRetentionPolicy", "botocore 1.44.8, logs/2014-03-28 service-2")
+DESIGN_NOTE = Source("How this library works", "docs/design.md of this project")
+IAM_USER_GUIDE = Source("AWS IAM user guide", "docs.aws.amazon.com/IAM/latest/UserGuide")
+KUBERNETES_DOCS = Source("Kubernetes documentation", "kubernetes.io/docs")
