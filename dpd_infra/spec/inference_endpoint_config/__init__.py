@@ -1,0 +1,1 @@
+"""The InferenceEndpointConfig custom resource, field by field."""
