@@ -60,6 +60,7 @@ HYPERPOD_TERRAFORM = Source(
     "awslabs/awsome-distributed-ai, 1.architectures/7.sagemaker-hyperpod-eks/terraform-modules",
     "2026-07-23",
 )
+CUSTOMER_KEYS_GUIDE = Source("HyperPod: customer managed keys for volumes", f"{_DOCS}, smcluster-cmk")
 CREATE_CLUSTER_API = Source("SageMaker CreateCluster", "botocore 1.44.8, sagemaker/2017-07-24 service-2")
 AI_CONFIGURATOR = Source("AIConfigurator", "aiconfigurator 0.12, vLLM tables")
 LMCACHE = Source("LMCache 0.4.3", "LMCache/LMCache, v0.4.3, pd_backend.py and kv_shape")

@@ -20,8 +20,8 @@ from dpd_infra.spec.operator import OperatorFacts
 class Account:
     """Where everything is made: known before anything is registered, so that names are plain text."""
 
-    account_id: pulumi.Input[str]
-    """Twelve digits."""
+    account_id: str
+    """Twelve digits, as plain text: bucket names carry them, and a name must be known in the preview."""
     region: str
     """The AWS region."""
     naming: Naming

@@ -58,9 +58,9 @@ class Taint(Spec):
 class InstanceGroupSpec(Spec):
     """One named set of equal nodes. Groups are keyed by name: the order in the file means nothing."""
 
-    instance_type: str = Field(pattern=r"^ml\.[a-z0-9-]+\.[a-z0-9]+$")
+    instance_type: str = Field(pattern=r"^ml\.[a-z0-9-]+\.[a-z0-9]+$", examples=["ml.p5.48xlarge"])
     """An instance type with its `ml.` prefix."""
-    count: StrictInt = Field(ge=0, le=6758)
+    count: StrictInt = Field(ge=0, le=6758, examples=[1])
     """How many nodes (SageMaker CreateCluster: 0 to 6758)."""
     min_count: StrictInt | None = Field(default=None, ge=0, le=6758)
     """With fewer nodes than this after three hours the group rolls back (SageMaker CreateCluster). None: all of `count`."""
@@ -68,10 +68,12 @@ class InstanceGroupSpec(Spec):
     """The group's zone. None: the GPU zone; any other is refused, because the cluster's subnet lies there."""
     deep_health_checks: tuple[DeepHealthCheck, ...] | None = None
     """What runs on a node before it takes work. None: both checks on GPU groups, none on system groups."""
-    root_volume_gib: StrictInt = Field(default=500, ge=1, le=16384)
-    """EBS for images, logs and container storage, GiB a node (SageMaker CreateCluster: 1 to 16384)."""
+    storage_gib: StrictInt = Field(default=500, ge=1, le=16384)
+    """The additional EBS volume at /opt/sagemaker, which holds images and pod storage, GiB a node (SageMaker CreateCluster: 1 to 16384).
+    The root volume cannot be sized."""
     volume_key_arn: KmsKeyArn | None = None
-    """The KMS key of that volume. None: the account's default key."""
+    """The KMS key of both volumes; it needs continuous provisioning and cannot be changed later (HyperPod guide to customer managed keys).
+    None: a key that AWS owns."""
     capacity: Capacity = Capacity.ON_DEMAND
     """Spot or on demand."""
     training_plan_arn: str | None = Field(default=None, pattern=r"^arn:aws[a-z-]*:sagemaker:[a-z0-9-]+:\d{12}:training-plan/.+$")

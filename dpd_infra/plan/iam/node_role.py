@@ -25,12 +25,15 @@ def node_role(
     cluster_arn: str,
     lifecycle_bucket_arn: str,
     lifecycle_key_arn: str | None = None,
+    volume_key_arns: Sequence[str] = (),
     image_regions: Sequence[str] = (),
     partition: str = "aws",
 ) -> RolePlan:
     """The role of the nodes: exactly the actions of the published Terraform modules, each on this platform's own resources.
 
-    `cluster_arn` is the EKS cluster's. `lifecycle_key_arn` is the KMS key of the lifecycle bucket, where it has one. Images are
+    `cluster_arn` is the EKS cluster's. `lifecycle_key_arn` is the KMS key of the lifecycle bucket, where it has one, and
+    `volume_key_arns` are those of the nodes' volumes: HyperPod needs grants on them to add nodes (guide to customer managed keys; its
+    text gives no condition for the grants). Images are
     pulled from registries of `region` and of `image_regions`; their accounts stay open, because the images of EKS, of the operator
     and of the deep learning containers live in AWS accounts that differ by region. Raises `ValueError` for no subnet or no group.
 
@@ -48,6 +51,8 @@ def node_role(
     ]
     if lifecycle_key_arn is not None:
         statements.append(allow("DecryptLifecycleScripts", ["kms:Decrypt"], [lifecycle_key_arn], through_s3(region, partition)))
+    if volume_key_arns:
+        statements.append(allow("UseVolumeKeys", ["kms:CreateGrant", "kms:DescribeKey"], volume_key_arns))
     return RolePlan(
         name_hint="hyperpod-node",
         description="Execution role of the HyperPod instance groups.",

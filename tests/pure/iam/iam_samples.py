@@ -39,7 +39,9 @@ def roles(partition: str = "aws") -> dict[str, iam.RolePlan]:
     }
     return {
         "node": iam.node_role(**place, **node),
-        "node, all": iam.node_role(**place, **node, lifecycle_key_arn=key(partition), image_regions=["us-east-1"]),
+        "node, all": iam.node_role(
+            **place, **node, lifecycle_key_arn=key(partition), volume_key_arns=[key(partition)], image_regions=["us-east-1"]
+        ),
         "inference": iam.inference_execution_role(**place, **web, tls_bucket_name="hyperpod-tls-dpd-prod"),
         "inference, all": iam.inference_execution_role(
             **place,
