@@ -1,1 +1,114 @@
-"""placeholder"""
+"""Disaggregated prefill and decode on Amazon SageMaker HyperPod (EKS), as a Pulumi library.
+
+Every name here is imported when it is first used: `import dpd_infra` loads neither Pulumi nor a provider.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dpd_infra.components.control_plane import ControlPlane
+    from dpd_infra.components.dependencies import HyperPodDependencies
+    from dpd_infra.components.endpoint import Endpoint
+    from dpd_infra.components.handles import (
+        Account,
+        AddonsHandle,
+        ClusterHandle,
+        ControlPlaneHandle,
+        NetworkHandle,
+        OperatorHandle,
+    )
+    from dpd_infra.components.hyperpod_cluster import HyperPodCluster
+    from dpd_infra.components.inference_operator import InferenceOperator
+    from dpd_infra.components.network import Network
+    from dpd_infra.components.node_addons import NodeAddons
+    from dpd_infra.plan.names import Naming
+    from dpd_infra.platform import Platform
+    from dpd_infra.spec.addons import NodeAddonsSpec
+    from dpd_infra.spec.aws import AwsSettings
+    from dpd_infra.spec.cluster import ClusterSpec, InstanceGroupSpec
+    from dpd_infra.spec.control_plane import ControlPlaneSpec
+    from dpd_infra.spec.dependencies import DependenciesSpec
+    from dpd_infra.spec.endpoint import EndpointSpec
+    from dpd_infra.spec.network import NetworkSpec
+    from dpd_infra.spec.operator import OperatorFacts, OperatorSpec
+    from dpd_infra.spec.platform import PlatformSpec
+    from dpd_infra.stack import StackRefused, StackSpec
+
+_HOMES = {
+    "Account": "components.handles",
+    "AddonsHandle": "components.handles",
+    "AwsSettings": "spec.aws",
+    "ClusterHandle": "components.handles",
+    "ClusterSpec": "spec.cluster",
+    "ControlPlane": "components.control_plane",
+    "ControlPlaneHandle": "components.handles",
+    "ControlPlaneSpec": "spec.control_plane",
+    "DependenciesSpec": "spec.dependencies",
+    "Endpoint": "components.endpoint",
+    "EndpointSpec": "spec.endpoint",
+    "HyperPodCluster": "components.hyperpod_cluster",
+    "HyperPodDependencies": "components.dependencies",
+    "InferenceOperator": "components.inference_operator",
+    "InstanceGroupSpec": "spec.cluster",
+    "Naming": "plan.names",
+    "Network": "components.network",
+    "NetworkHandle": "components.handles",
+    "NetworkSpec": "spec.network",
+    "NodeAddons": "components.node_addons",
+    "NodeAddonsSpec": "spec.addons",
+    "OperatorFacts": "spec.operator",
+    "OperatorHandle": "components.handles",
+    "OperatorSpec": "spec.operator",
+    "Platform": "platform",
+    "PlatformSpec": "spec.platform",
+    "StackRefused": "stack",
+    "StackSpec": "stack",
+}
+"""Where each public name lives."""
+
+__all__ = [  # noqa: PLE0604, F822 - imported on use
+    "Account",
+    "AddonsHandle",
+    "AwsSettings",
+    "ClusterHandle",
+    "ClusterSpec",
+    "ControlPlane",
+    "ControlPlaneHandle",
+    "ControlPlaneSpec",
+    "DependenciesSpec",
+    "Endpoint",
+    "EndpointSpec",
+    "HyperPodCluster",
+    "HyperPodDependencies",
+    "InferenceOperator",
+    "InstanceGroupSpec",
+    "Naming",
+    "Network",
+    "NetworkHandle",
+    "NetworkSpec",
+    "NodeAddons",
+    "NodeAddonsSpec",
+    "OperatorFacts",
+    "OperatorHandle",
+    "OperatorSpec",
+    "Platform",
+    "PlatformSpec",
+    "StackRefused",
+    "StackSpec",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        message = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(message)
+    value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -30,7 +30,7 @@ Zone = Annotated[str, Field(pattern=r"^[a-z]{2,3}(-[a-z]+)+-\d[a-h]$")]
 class NetworkSpec(Spec):
     """The VPC of a platform."""
 
-    zone: Zone
+    zone: Zone = Field(examples=["us-east-2a"])
     """The GPU zone. EFA traffic cannot cross zones, so every GPU group and its one subnet live here (HyperPod prerequisites)."""
     control_plane_zones: tuple[Zone, ...] = ()
     """The zones of the EKS subnets: two or more, the GPU zone among them (EKS needs two). Empty: the GPU zone and one other of its region."""

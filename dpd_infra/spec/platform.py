@@ -24,15 +24,17 @@ BucketName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9.-]{1,61
 class PlatformSpec(Spec):
     """Network, EKS control plane, HyperPod cluster and inference operator."""
 
-    name: PlatformName
+    name: PlatformName = Field(examples=["inference"])
     """The platform's name: the default name of the EKS and the HyperPod cluster."""
-    network: NetworkSpec
+    network: NetworkSpec = Field(examples=[{"zone": "us-east-2a"}])
     """The VPC."""
-    control_plane: ControlPlaneSpec
+    control_plane: ControlPlaneSpec = Field(examples=[{"private": True}])
     """The EKS cluster."""
     dependencies: DependenciesSpec = DependenciesSpec()
     """The chart that HyperPod needs in the cluster."""
-    instance_groups: dict[ClusterName, InstanceGroupSpec] = Field(min_length=1, max_length=100)
+    instance_groups: dict[ClusterName, InstanceGroupSpec] = Field(
+        min_length=1, max_length=100, examples=[{"gpu": {"instanceType": "ml.p5.48xlarge", "count": 2}}]
+    )
     """The HyperPod cluster's groups by name."""
     cluster: ClusterSettings = ClusterSettings()
     """The HyperPod cluster, apart from its groups."""

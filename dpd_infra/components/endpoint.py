@@ -1,0 +1,167 @@
+"""An endpoint: one InferenceEndpointConfig, ready when the operator says so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pulumi
+import pulumi_kubernetes as kubernetes
+
+from dpd_infra.catalog.operator_releases import AddonVersion
+from dpd_infra.components import tokens
+from dpd_infra.components._base import Component, minutes
+from dpd_infra.components.handles import OperatorHandle
+from dpd_infra.plan.endpoint_names import (
+    TOKEN_SECRET_KEY,
+    role_deployment_names,
+    router_deployment_name,
+    routing_service_url,
+    token_secret_name,
+)
+from dpd_infra.render.endpoint import RenderedManifest, endpoint_context, render_endpoint
+from dpd_infra.rules.check import check_endpoint
+from dpd_infra.rules.subject import EndpointSubject
+from dpd_infra.spec.endpoint import EndpointSpec
+from dpd_infra.spec.operator import OperatorFacts
+from dpd_infra.stack import refuse_errors
+
+_READY = "jsonpath={.status.state}=DeploymentComplete"
+"""The operator's own word that both roles serve (CRD: status.state)."""
+
+_GRACE_MINUTES = 10
+"""Pulumi waits longer than the operator does, so that a failure is told in the operator's words and not as a timeout."""
+
+
+class Endpoint(Component):
+    """A model served with prefill and decode apart, or by its colocated twin."""
+
+    token = tokens.ENDPOINT
+
+    endpoint_name: pulumi.Output[str | None]
+    """The SageMaker endpoint; None where there is none."""
+    url: pulumi.Output[str]
+    """Where pods of the cluster reach it: plain HTTP."""
+    prefill_deployment: pulumi.Output[str | None]
+    """The prefill role's Deployment, in the endpoint's namespace; None while it is not disaggregated."""
+    decode_deployment: pulumi.Output[str | None]
+    """The decode role's Deployment; None while it is not disaggregated."""
+    router_deployment: pulumi.Output[str | None]
+    """The router's Deployment in the operator's namespace; None without a router."""
+    state: pulumi.Output[str]
+    """The operator's word: DeploymentComplete."""
+    outputs: dict[str, pulumi.Output]
+    """All of these by camelCase name: what a stack exports."""
+    resource: kubernetes.apiextensions.CustomResource
+    """The custom resource itself."""
+    manifest: RenderedManifest
+    """What was rendered, with where each value comes from."""
+
+    def __init__(
+        self,
+        name: str,
+        spec: EndpointSpec,
+        *,
+        operator: OperatorHandle,
+        hugging_face_token: pulumi.Input[str] | None = None,
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        """`name` is the resource's own name in the cluster. `hugging_face_token` is the secret behind the spec's `token.configKey`.
+
+        Raises `StackRefused` for a spec that breaks a rule, before anything is registered, and `ValueError` where the spec names a
+        token's configuration key and no token is given.
+        """
+        context = endpoint_context(name, region=operator.region, addon_version=operator.facts.addon_version)
+        self.manifest = render_endpoint(name, spec, context)
+        refuse_errors(check_endpoint(EndpointSubject(name, self.manifest, spec, None, operator.facts)))
+        config_key = _token_config_key(spec)
+        if config_key is not None and hugging_face_token is None:
+            message = f"endpoint {name}: model.huggingFace.token.configKey names {config_key}: pass its secret as hugging_face_token"
+            raise ValueError(message)
+        super().__init__(name, {"namespace": spec.namespace, "disaggregated": spec.disaggregated, "model": spec.model.name}, opts)
+
+        token_secret = self._token_secret(name, spec, operator, hugging_face_token) if config_key is not None else None
+        self.resource = self._resource(name, spec, operator, () if token_secret is None else (token_secret,))
+        self._set_outputs(name, spec)
+        self.outputs = {
+            "endpointName": self.endpoint_name,
+            "url": self.url,
+            "prefillDeployment": self.prefill_deployment,
+            "decodeDeployment": self.decode_deployment,
+            "routerDeployment": self.router_deployment,
+            "state": self.state,
+        }
+        self.register_outputs(self.outputs)
+
+    def _token_secret(
+        self, name: str, spec: EndpointSpec, operator: OperatorHandle, token: pulumi.Input[str] | None
+    ) -> kubernetes.core.v1.Secret:
+        return kubernetes.core.v1.Secret(
+            f"{name}-hugging-face-token",
+            metadata={"name": token_secret_name(name), "namespace": spec.namespace},
+            string_data={TOKEN_SECRET_KEY: pulumi.Output.secret(token or "")},
+            opts=self._child(
+                depends_on=operator.resources, provider=operator.kubernetes_provider, additional_secret_outputs=["data", "stringData"]
+            ),
+        )
+
+    def _resource(
+        self, name: str, spec: EndpointSpec, operator: OperatorHandle, before: tuple[pulumi.Resource, ...]
+    ) -> kubernetes.apiextensions.CustomResource:
+        document = self.manifest.document
+        metadata = {**document["metadata"]}
+        metadata["annotations"] = {**metadata.get("annotations", {}), "pulumi.com/waitFor": _READY}
+        deploy = minutes(spec.timeouts.deploy_minutes + _GRACE_MINUTES)
+        return kubernetes.apiextensions.CustomResource(
+            f"{name}-config",
+            api_version=document["apiVersion"],
+            kind=document["kind"],
+            metadata=metadata,
+            spec=pulumi.Output.from_input(operator.addon_version).apply(_gated(document["spec"], operator.facts, name)),
+            opts=self._child(
+                depends_on=(*operator.resources, *before),
+                provider=operator.kubernetes_provider,
+                timeouts=pulumi.CustomTimeouts(create=deploy, update=deploy, delete=minutes(spec.timeouts.delete_minutes)),
+            ),
+        )
+
+    def _set_outputs(self, name: str, spec: EndpointSpec) -> None:
+        document = self.manifest.document
+        metadata, body = document["metadata"], document["spec"]
+        disaggregated = "pdSpec" in body
+        routed = disaggregated or body.get("intelligentRoutingSpec", {}).get("enabled") is True
+        roles = role_deployment_names(name)
+        # The names hold once the resource is ready: whatever takes one of them waits for that.
+        ready = self.resource.urn
+
+        def after(value: str | None) -> pulumi.Output[Any]:
+            return ready.apply(lambda _: value)
+
+        self.endpoint_name = after(body.get("endpointName") or None)
+        self.url = after(routing_service_url(name, metadata["namespace"], body.get("invocationEndpoint", "")))
+        self.prefill_deployment = after(roles.prefill if disaggregated else None)
+        self.decode_deployment = after(roles.decode if disaggregated else None)
+        self.router_deployment = after(router_deployment_name(name, spec.namespace) if routed else None)
+        self.state = pulumi.Output.from_input(getattr(self.resource, "status", None)).apply(
+            lambda status: (status or {}).get("state", "DeploymentComplete") if isinstance(status, dict) else "DeploymentComplete"
+        )
+
+
+def _token_config_key(spec: EndpointSpec) -> str | None:
+    source = spec.model.hugging_face
+    return source.token.config_key if source is not None and source.token is not None else None
+
+
+def _gated(body: dict[str, Any], facts: OperatorFacts, name: str) -> Callable[[str], dict[str, Any]]:
+    """The manifest's spec, let through only where the operator that is there is no older than the one the rules went by."""
+
+    def gate(actual: str) -> dict[str, Any]:
+        if AddonVersion.parse(actual) < AddonVersion.parse(facts.addon_version):
+            message = (
+                f"endpoint {name} was checked for inference add-on {facts.addon_version}, the cluster has {actual}: raise the add-on there, "
+                "or check for the version that is there (OperatorFacts)"
+            )
+            raise ValueError(message)
+        return body
+
+    return gate

@@ -1,0 +1,76 @@
+"""Running the rules: every rule over what it reads, and one ordered list of findings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from dpd_infra.rules.registry import Rule, all_rules
+from dpd_infra.rules.subject import EndpointSubject, StackSubject, Violation
+from dpd_infra.spec.finding import Finding, Path, Severity
+
+
+def check(stack: StackSubject, *, refused: Iterable[Path] = ()) -> list[Finding]:
+    """Every finding on a stack and its endpoints, in the order of the rules' ids.
+
+    `refused` names the places already refused for their shape: a verdict that rests on one of them is withheld.
+    Rules that an endpoint silences are left out; what they would have said is `silenced(stack)`.
+    """
+    return [finding for finding in _all(stack, tuple(refused)) if not _is_silenced(stack, finding)]
+
+
+def silenced(stack: StackSubject) -> list[tuple[Finding, str]]:
+    """The findings that endpoints silence, each with the reason given."""
+    return [(finding, reason) for finding in _all(stack, ()) if (reason := _is_silenced(stack, finding))]
+
+
+def check_endpoint(subject: EndpointSubject) -> list[Finding]:
+    """The findings on one endpoint by itself: a raw manifest, or an endpoint of a stack that is not at hand."""
+    return check(StackSubject(operator=subject.operator, endpoints={subject.name: subject}))
+
+
+def errors(findings: Iterable[Finding]) -> list[Finding]:
+    """Those that stop a plan."""
+    return [finding for finding in findings if finding.severity is Severity.ERROR]
+
+
+def _all(stack: StackSubject, refused: tuple[Path, ...]) -> Iterator[Finding]:
+    for rule in all_rules():
+        if rule.scope is StackSubject:
+            yield from _findings(rule, stack, "platform", refused)
+        else:
+            for name, endpoint in stack.endpoints.items():
+                yield from _findings(rule, endpoint, name, refused)
+
+
+def _findings(rule: Rule, subject: StackSubject | EndpointSubject, name: str, refused: tuple[Path, ...]) -> Iterator[Finding]:
+    for violation in rule.check(subject):
+        if not any(_touches(place, refused) for place in (violation.at, *violation.related)):
+            yield _finding(rule, violation, name)
+
+
+def _finding(rule: Rule, violation: Violation, subject: str) -> Finding:
+    return Finding(
+        rule=rule.id,
+        severity=rule.severity,
+        path=violation.at,
+        what=violation.what,
+        why=rule.why,
+        fix=violation.fix,
+        source="; ".join(str(source) for source in rule.sources),
+        value=violation.value,
+        patch=violation.patch,
+        subject=subject,
+        related=violation.related,
+    )
+
+
+def _touches(place: Path, refused: tuple[Path, ...]) -> bool:
+    return any(place[: len(other)] == other for other in refused)
+
+
+def _is_silenced(stack: StackSubject, finding: Finding) -> str:
+    endpoint = stack.endpoints.get(finding.subject)
+    if endpoint is None or endpoint.spec is None:
+        return ""
+    return next((entry.reason for entry in endpoint.spec.silence if entry.rule == finding.rule), "")
+

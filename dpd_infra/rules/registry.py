@@ -1,0 +1,61 @@
+"""The register of rules: each one function with an id, a severity, a reason and its source."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+from dpd_infra.catalog.sources import Source
+from dpd_infra.rules.subject import EndpointSubject, StackSubject, Violation
+from dpd_infra.spec.finding import Severity
+
+RULE_MODULES: tuple[str, ...] = ("dpd_rules", "network_rules", "group_rules")
+"""Every module of this package that holds rules, in the order of their ids."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One thing that must hold."""
+
+    id: str
+    title: str
+    severity: Severity
+    why: str
+    """What goes wrong otherwise."""
+    sources: tuple[Source, ...]
+    since: str
+    """The operator release from which it holds; empty where it does not depend on the operator."""
+    scope: type[StackSubject] | type[EndpointSubject]
+    check: Callable[[Any], Iterator[Violation]]
+
+
+_RULES: dict[str, Rule] = {}
+
+
+def rule(
+    rule_id: str, title: str, *, severity: Severity, why: str, sources: tuple[Source, ...], since: str = ""
+) -> Callable[[Callable[[Any], Iterator[Violation]]], Callable[[Any], Iterator[Violation]]]:
+    """Register a function as a rule; its parameter's annotation says whether it reads the whole stack or one endpoint.
+
+    Raises `ValueError` for an id that is taken.
+    """
+
+    def register(check: Callable[[Any], Iterator[Violation]]) -> Callable[[Any], Iterator[Violation]]:
+        if rule_id in _RULES:
+            message = f"two rules claim {rule_id}"
+            raise ValueError(message)
+        annotation = next(iter(check.__annotations__.values()))
+        scope = EndpointSubject if annotation in (EndpointSubject, "EndpointSubject") else StackSubject
+        _RULES[rule_id] = Rule(rule_id, title, severity, why, sources, since, scope, check)
+        return check
+
+    return register
+
+
+def all_rules() -> tuple[Rule, ...]:
+    """Every rule, in the order of the ids."""
+    for module in RULE_MODULES:
+        import_module(f"dpd_infra.rules.{module}")
+    return tuple(_RULES[rule_id] for rule_id in sorted(_RULES))

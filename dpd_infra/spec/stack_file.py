@@ -1,0 +1,124 @@
+"""A stack file as Pulumi reads it: its configuration with the project's defaults, and where everything stands."""
+
+from __future__ import annotations
+
+import pathlib
+from dataclasses import dataclass, field
+from typing import Any
+
+from dpd_infra.spec.finding import Path
+from dpd_infra.spec.yaml_source import Document, Position, YamlProblem, load_document
+
+PROJECT_FILE = "Pulumi.yaml"
+_PREFIX = "Pulumi."
+_SUFFIXES = (".yaml", ".yml")
+
+
+class Secret:
+    """An encrypted value of a stack file. Its text is not read: only Pulumi can decrypt it."""
+
+    def __repr__(self) -> str:
+        return "[secret]"
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Secret:
+        return self
+
+
+@dataclass(frozen=True, slots=True)
+class StackFile:
+    """The configuration of one stack."""
+
+    path: pathlib.Path
+    """The file, as it was named."""
+    stack: str
+    """The stack's name, from the file's."""
+    config: dict[str, Any]
+    """By full key, `dpd-infra:platform`; encrypted values are `Secret`; the project's defaults are filled in."""
+    document: Document = field(repr=False)
+
+    @property
+    def file(self) -> str:
+        """The file's name as reports show it."""
+        return str(self.path)
+
+    def locate(self, path: Path) -> Position:
+        """Where a path of the file's data stands."""
+        return self.document.locate(path)
+
+
+def is_stack_file(path: pathlib.Path) -> bool:
+    """Whether a file has a stack file's name, `Pulumi.<stack>.yaml`."""
+    return path.name.startswith(_PREFIX) and path.suffix in _SUFFIXES and path.name != PROJECT_FILE and len(path.name.split(".")) > 2
+
+
+def stack_name(path: pathlib.Path) -> str:
+    """The stack of a file: `prod` for `Pulumi.prod.yaml`, the bare name for another."""
+    return path.name.removeprefix(_PREFIX).removesuffix(path.suffix)
+
+
+def read_stack_file(path: pathlib.Path) -> StackFile:
+    """Read a stack file and the defaults of the project around it.
+
+    Raises `YamlProblem` where the file cannot be read as YAML or its `config` is not a mapping, and `OSError` where it cannot be opened.
+    """
+    document = load_document(path.read_bytes(), str(path))
+    data = {} if document.data is None else document.data
+    config = data.get("config") if isinstance(data, dict) else None
+    if not isinstance(data, dict) or not isinstance(config, dict | None):
+        message = "a stack file is a mapping with a `config` mapping in it"
+        raise YamlProblem(message, line=1, column=1)
+    defaults = _project_defaults(path.parent)
+    return StackFile(path, stack_name(path), {**defaults, **_without_ciphertext(config or {})}, document)
+
+
+def _without_ciphertext(value: Any) -> Any:
+    """The same data with every `{secure: …}` replaced by a `Secret`."""
+    if isinstance(value, dict):
+        if set(value) == {"secure"} and isinstance(value["secure"], str):
+            return Secret()
+        return {key: _without_ciphertext(part) for key, part in value.items()}
+    if isinstance(value, list):
+        return [_without_ciphertext(part) for part in value]
+    return value
+
+
+def find_project_file(folder: pathlib.Path) -> pathlib.Path | None:
+    """The Pulumi.yaml of a folder or of the nearest one above it, as Pulumi looks for it."""
+    for candidate in (folder.resolve(), *folder.resolve().parents):
+        if (candidate / PROJECT_FILE).is_file():
+            return candidate / PROJECT_FILE
+    return None
+
+
+def _project_defaults(folder: pathlib.Path) -> dict[str, Any]:
+    """What the project file gives every stack: `default` or `value` of a described key, or the bare value (a default)."""
+    project = find_project_file(folder)
+    if project is None:
+        return {}
+    data = load_document(project.read_bytes(), str(project)).data
+    if not isinstance(data, dict) or not isinstance(data.get("config"), dict):
+        return {}
+    defaults: dict[str, Any] = {}
+    for key, declared in data["config"].items():
+        full = key if ":" in key else f"{data.get('name', '')}:{key}"
+        if isinstance(declared, dict) and not {"default", "value", "type", "description", "items", "secret"}.isdisjoint(declared):
+            if "value" in declared or "default" in declared:
+                defaults[full] = _without_ciphertext(declared.get("value", declared.get("default")))
+        else:
+            defaults[full] = _without_ciphertext(declared)
+    return defaults
+
+
+def find_stack_file(root: pathlib.Path, stack: str) -> pathlib.Path | None:
+    """The file of a stack of the project in `root`, where Pulumi looks for it: in `stackConfigDir`, `/` in the name read as `-`; None where there is none."""
+    folder = root
+    project = root / PROJECT_FILE
+    if project.is_file():
+        data = load_document(project.read_bytes(), str(project)).data
+        if isinstance(data, dict) and isinstance(data.get("stackConfigDir"), str):
+            folder = root / data["stackConfigDir"]
+    for suffix in _SUFFIXES:
+        path = folder / f"{_PREFIX}{stack.rsplit('/', 1)[-1] if stack.count('/') == 2 else stack.replace('/', '-')}{suffix}"
+        if path.is_file():
+            return path
+    return None

@@ -1,0 +1,307 @@
+"""From a stack file to a checked stack: read, shape, render, rules, and one report with everything that is wrong."""
+
+from __future__ import annotations
+
+import pathlib
+import re
+from collections.abc import Mapping, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
+
+from pydantic import Field
+
+from dpd_infra.plan.project import current_project
+from dpd_infra.render.endpoint import RenderedManifest, endpoint_context, render_endpoint
+from dpd_infra.rules.check import check, errors
+from dpd_infra.rules.report import block, report
+from dpd_infra.rules.subject import ENDPOINTS_PATH, PLATFORM_PATH, EndpointSubject, StackSubject
+from dpd_infra.spec.aws import CONFIG_NAMESPACE, AwsSettings, settings_data
+from dpd_infra.spec.base import Spec
+from dpd_infra.spec.endpoint import EndpointName, EndpointSpec
+from dpd_infra.spec.finding import Finding, Path, Severity
+from dpd_infra.spec.operator import OperatorFacts
+from dpd_infra.spec.platform import PlatformSpec
+from dpd_infra.spec.shape import SHAPE_RULE, build
+from dpd_infra.spec.stack_file import Secret, StackFile, find_stack_file, read_stack_file
+from dpd_infra.spec.yaml_source import Document, YamlProblem
+
+NAMESPACE = "dpd-infra"
+"""The configuration namespace of this library: `dpd-infra:platform`, `dpd-infra:endpoints`, `dpd-infra:operator`."""
+
+PLATFORM_KEY = PLATFORM_PATH[-1]
+ENDPOINTS_KEY = ENDPOINTS_PATH[-1]
+OPERATOR_KEY = f"{NAMESPACE}:operator"
+_SAID: ContextVar[set[tuple[str, str, str]] | None] = ContextVar("dpd_infra_said", default=None)
+"""The warnings a program has logged: a stack's are found when it is read and again when its components are made."""
+_NAME = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?")
+
+
+class StackRefused(Exception):
+    """A stack with errors in it: nothing is registered. Its text is the whole report."""
+
+    def __init__(self, findings: Sequence[Finding], documents: Mapping[str, Document] | None = None) -> None:
+        super().__init__(report(findings, documents))
+        self.findings = tuple(findings)
+        self.documents = dict(documents or {})
+
+
+class StackSpec(Spec):
+    """Everything one stack asks for: an account's settings, a platform, and endpoints by name."""
+
+    aws: AwsSettings
+    """Region, profile, role and default tags: what every provider follows."""
+    platform: PlatformSpec | None = None
+    """What the endpoints need. None: another stack has it."""
+    operator: OperatorFacts | None = None
+    """What the endpoints may expect of another stack's operator; with a platform of its own a stack knows it."""
+    endpoints: dict[EndpointName, EndpointSpec] = Field(default_factory=dict)
+    """The endpoints by name."""
+
+    @classmethod
+    def from_file(cls, path: str | pathlib.Path) -> Self:
+        """Read and check a stack file. Raises `StackRefused` with every error; warnings are left to `load_file`."""
+        return _accepted(cls, load_file(pathlib.Path(path)))
+
+    @classmethod
+    def from_config(cls) -> Self:
+        """Read and check the running Pulumi stack's configuration; warnings go to Pulumi's log. Raises `StackRefused` with every error."""
+        return _accepted(cls, load_config())
+
+    def manifest(self, name: str) -> RenderedManifest:
+        """One endpoint's rendered manifest. Raises `KeyError` for a name that is not there."""
+        facts = self.operator_facts
+        context = endpoint_context(name, region=self.aws.region, addon_version=facts.addon_version if facts else "")
+        return render_endpoint(name, self.endpoints[name], context)
+
+    def hugging_face_token(self, name: str) -> Any:
+        """The secret behind an endpoint's `model.huggingFace.token.configKey` as a Pulumi secret Output; None where the endpoint names none.
+
+        Raises `pulumi.ConfigMissingError` where the stack has no such key.
+        """
+        source = self.endpoints[name].model.hugging_face
+        key = source.token.config_key if source is not None and source.token is not None else None
+        if key is None:
+            return None
+        import pulumi  # noqa: PLC0415 - only a running program has a configuration
+
+        namespace, _, bare = key.rpartition(":")
+        return pulumi.Config(namespace or None).require_secret(bare)
+
+    @property
+    def operator_facts(self) -> OperatorFacts | None:
+        """What is known of the operator: the platform's own, or what is expected of another stack's."""
+        return self.platform.operator.facts if self.platform else self.operator
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedStack:
+    """What became of a stack file: the spec where it has no errors, and every finding."""
+
+    spec: StackSpec | None
+    """None where a finding is an error."""
+    subject: StackSubject
+    """What the rules read, as far as it could be built."""
+    findings: tuple[Finding, ...]
+    documents: dict[str, Document] = field(repr=False)
+    """By file, for reports."""
+
+
+def load_file(path: pathlib.Path) -> LoadedStack:
+    """Read and check a stack file: every finding, and never an exception for what stands in it. Raises `OSError` for a file that cannot be opened."""
+    try:
+        file = read_stack_file(path)
+    except YamlProblem as problem:
+        return LoadedStack(None, StackSubject(), (unreadable(problem, str(path)),), {})
+    return _load(file.config, file)
+
+
+def load_config() -> LoadedStack:
+    """Read and check the running Pulumi stack's configuration, with the places in its file where that is at hand."""
+    import pulumi  # noqa: PLC0415 - everything else here works without Pulumi
+
+    own = pulumi.Config(NAMESPACE)
+    config = _running_aws_config()
+    for key, name in ((PLATFORM_KEY, "platform"), (ENDPOINTS_KEY, "endpoints"), (OPERATOR_KEY, "operator")):
+        value = own.get_object(name)
+        if value is not None:
+            config[str(key)] = value
+    loaded = _load(config, _running_stack_file())
+    if not errors(loaded.findings):
+        _say(loaded.findings, loaded.documents)
+    return loaded
+
+
+def running_aws_settings() -> AwsSettings:
+    """What the running Pulumi stack's `aws:` keys say. Raises `StackRefused` where they are wrong."""
+    settings, findings = _aws_settings(_running_aws_config())
+    if settings is None or findings:
+        raise StackRefused(findings)
+    return settings
+
+
+def _running_aws_config() -> dict[str, Any]:
+    from pulumi.runtime import config  # noqa: PLC0415
+
+    # `pulumi.Config` answers for a key by name and lists none: pulumi-aws has some fifty, and all of them are handed on.
+    return {key: value for key, value in {**config.get_config_env(), **config.CONFIG.get()}.items() if key.startswith(CONFIG_NAMESPACE)}
+
+
+def _aws_settings(config: Mapping[str, Any]) -> tuple[AwsSettings | None, list[Finding]]:
+    try:
+        data = settings_data(config)
+    except ValueError as error:
+        why = "Every provider and `aws eks get-token` follow the same keys, so they have to be ones that all of them know."
+        return None, [_shape(("config", "aws:assumeRoles"), str(error), why, "change it as said")]
+    settings, found = build(AwsSettings, data, ("config",), "stack")
+    return settings, [replace(finding, path=_aws_path(finding.path)) for finding in found]
+
+
+def refuse_errors(findings: Sequence[Finding]) -> None:
+    """What a component does with its findings: warnings go to Pulumi's log, once each, and an error raises `StackRefused`."""
+    if errors(findings):
+        raise StackRefused(findings)
+    _say(findings, {})
+
+
+def _say(findings: Sequence[Finding], documents: Mapping[str, Document]) -> None:
+    import pulumi  # noqa: PLC0415
+
+    said = _SAID.get() or set()
+    _SAID.set(said)
+    for finding in findings:
+        key = (finding.rule, finding.subject, finding.what)
+        if key not in said and finding.severity is not Severity.ERROR:
+            said.add(key)
+            pulumi.log.warn(block(finding, documents.get(finding.file)))
+
+
+def _running_stack_file() -> StackFile | None:
+    """The file behind the running stack's configuration; None where it is not on this disk or cannot be read."""
+    import pulumi  # noqa: PLC0415
+
+    try:
+        path = find_stack_file(current_project().root, pulumi.get_stack())
+        return read_stack_file(path) if path is not None else None
+    except (OSError, YamlProblem):
+        return None
+
+
+def _accepted(cls: type[Any], loaded: LoadedStack) -> Any:
+    wrong = errors(loaded.findings)
+    if wrong or loaded.spec is None:
+        raise StackRefused(loaded.findings, loaded.documents)
+    return loaded.spec if cls is StackSpec else cls.model_validate(loaded.spec.model_dump())
+
+
+def _load(config: Mapping[str, Any], file: StackFile | None) -> LoadedStack:
+    findings: list[Finding] = []
+    aws, found = _aws_settings(config)
+    findings += found
+    platform: PlatformSpec | None = None
+    if data := config.get(str(PLATFORM_KEY)):
+        platform, found = build(PlatformSpec, data, PLATFORM_PATH, "platform")
+        findings += found
+    operator: OperatorFacts | None = None
+    if data := config.get(OPERATOR_KEY):
+        operator, found = build(OperatorFacts, data, ("config", OPERATOR_KEY), "operator")
+        findings += found
+    facts = platform.operator.facts if platform else operator
+    endpoints, found = _endpoints(config.get(str(ENDPOINTS_KEY)))
+    findings += found + _secrets(config)
+    region = aws.region if aws else None
+    subject = _subject(region, platform, facts, endpoints)
+    # A value with a patch was read as it was meant, so what the rules say of it holds.
+    refused = [finding.path for finding in findings if finding.patch is None]
+    findings += check(subject, refused=refused)
+    placed = _placed(findings, file)
+    spec = None
+    if aws is not None and not errors(findings):
+        spec = StackSpec(aws=aws, platform=platform, operator=operator, endpoints=endpoints)
+    return LoadedStack(spec, subject, tuple(placed), {file.file: file.document} if file else {})
+
+
+def _subject(
+    region: str | None, platform: PlatformSpec | None, facts: OperatorFacts | None, endpoints: Mapping[str, EndpointSpec]
+) -> StackSubject:
+    stack = StackSubject(region=region, platform=platform, operator=facts)
+    subjects = {}
+    for name, spec in endpoints.items():
+        context = endpoint_context(name, region=region or "", addon_version=facts.addon_version if facts else "")
+        subjects[name] = EndpointSubject(name, render_endpoint(name, spec, context), spec, stack, facts)
+    # Endpoints look at the stack and the stack at its endpoints: the one object that both know is completed here.
+    object.__setattr__(stack, "endpoints", subjects)
+    return stack
+
+
+def _endpoints(data: Any) -> tuple[dict[str, EndpointSpec], list[Finding]]:
+    """Each endpoint by itself, so that one that is wrong does not hide what is wrong with the next."""
+    if data is None:
+        return {}, []
+    if not isinstance(data, dict):
+        what = "must be a mapping of endpoint names to endpoints"
+        return {}, [_shape(ENDPOINTS_PATH, what, "Endpoints are told apart by name.", "write `name: {model: …}` entries")]
+    endpoints: dict[str, EndpointSpec] = {}
+    findings: list[Finding] = []
+    for name, entry in data.items():
+        path = (*ENDPOINTS_PATH, name)
+        if not _NAME.fullmatch(str(name)):
+            why = "It begins the name of a Kubernetes Service: lower case, digits and hyphens, a letter first (RFC 1035)."
+            findings.append(_shape(path, f"{name!r} is not an endpoint name", why, "rename it", str(name)))
+        spec, found = build(EndpointSpec, entry, path, str(name))
+        findings += found
+        if spec is not None:
+            endpoints[str(name)] = spec
+    return endpoints, findings
+
+
+def _secrets(config: Mapping[str, Any]) -> list[Finding]:
+    """An encrypted value inside a section: a spec holds plain data, so a secret enters it by the name of a configuration key."""
+
+    def walk(value: Any, path: Path) -> list[Finding]:
+        if isinstance(value, Secret):
+            what = "an encrypted value inside this section"
+            why = "It would be decrypted into a manifest. Secrets enter by reference: the name of a configuration key, or a Kubernetes Secret."
+            fix = "move it to a key of its own with `pulumi config set --secret` and name that key here"
+            return [_shape(path, what, why, fix)]
+        items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+        return [finding for key, part in items for finding in walk(part, (*path, key))]
+
+    return [finding for key in (PLATFORM_KEY, ENDPOINTS_KEY, OPERATOR_KEY) for finding in walk(config.get(str(key)), ("config", key))]
+
+
+def _aws_path(path: Path) -> Path:
+    """`("config", "region")` as the file has it: `("config", "aws:region")`; what is under `extra` has no level of its own there."""
+    path = (path[0], *path[2:]) if path[1:2] == ("extra",) and len(path) > 2 else path
+    return (path[0], f"{CONFIG_NAMESPACE}{path[1]}", *path[2:]) if len(path) > 1 else path
+
+
+def _shape(path: Path, what: str, why: str, fix: str, value: Any = None) -> Finding:
+    return Finding(SHAPE_RULE, Severity.ERROR, path, what, why, fix, value=value, subject="stack")
+
+
+def unreadable(problem: YamlProblem, file: str) -> Finding:
+    """The one finding on a file that cannot be read as YAML."""
+    return Finding(
+        SHAPE_RULE,
+        Severity.ERROR,
+        (),
+        problem.what,
+        "Nothing in a file that cannot be read can be checked.",
+        problem.fix or "correct the YAML there",
+        file=file,
+        line=problem.line,
+        column=problem.column,
+    )
+
+
+def _placed(findings: Sequence[Finding], file: StackFile | None) -> list[Finding]:
+    if file is None:
+        return list(findings)
+    placed = []
+    for finding in findings:
+        position = file.locate(finding.path)
+        placed.append(replace(finding, file=file.file, line=position.line, column=position.column))
+    return sorted(placed, key=lambda finding: (finding.line, finding.column, finding.rule))
+
+
