@@ -28,6 +28,11 @@ class DependenciesSpec(Spec):
     timeout_minutes: StrictInt = Field(default=15, ge=1)
     """How long the release may take. Its pods start only when nodes join, so it is not waited for."""
 
+    @property
+    def archive(self) -> str:
+        """Where the packed chart of this revision is, relative to the project's folder."""
+        return f"charts/hyperpod-dependencies-{self.revision}.tgz"
+
     @model_validator(mode="after")
     def _one_way(self) -> Self:
         if self.preinstalled and self.oci:
