@@ -1,0 +1,182 @@
+"""The network: one VPC with the GPU subnet, the EKS subnets, one way out, and the security groups of the nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pulumi
+import pulumi_aws as aws
+
+from dpd_infra.components import tokens
+from dpd_infra.components._base import Component
+from dpd_infra.components._security_groups import ANYWHERE, node_security_groups
+from dpd_infra.components._tags import aws_tags
+from dpd_infra.components.handles import Account, NetworkHandle
+from dpd_infra.plan.subnets import SubnetKind, SubnetPlan, plan_subnets, secondary_cidr
+from dpd_infra.spec.network import NetworkSpec
+
+INTERNAL_LOAD_BALANCER_TAG = "kubernetes.io/role/internal-elb"
+"""Marks the subnets of internal load balancers (AWS Load Balancer Controller, subnet discovery)."""
+
+
+class Network(Component):
+    """A VPC whose GPU nodes live in one subnet of one zone, with a way out through NAT and a way to S3 beside it."""
+
+    token = tokens.NETWORK
+
+    vpc_id: pulumi.Output[str]
+    gpu_subnet_id: pulumi.Output[str]
+    control_plane_subnet_ids: pulumi.Output[list[str]]
+    """In the order of their zones."""
+    public_subnet_id: pulumi.Output[str]
+    efa_security_group_id: pulumi.Output[str]
+    node_security_group_id: pulumi.Output[str]
+    """The group with the way out."""
+    nat_public_ip: pulumi.Output[str]
+    """The address that the nodes' traffic comes from."""
+    vpc: aws.ec2.Vpc
+    handle: NetworkHandle
+
+    def __init__(
+        self, name: str, spec: NetworkSpec, *, account: Account, cluster_name: str | None = None, opts: pulumi.ResourceOptions | None = None
+    ) -> None:
+        """`cluster_name` is the EKS cluster's: its load balancer controller finds the nodes' group by it. None: it opens no way in."""
+        plans = plan_subnets(spec)
+        super().__init__(name, {"zone": spec.zone, "cidr": spec.cidr}, opts)
+        self._account, self._at, self._spec = account, name, spec
+
+        self.vpc = self._vpc()
+        subnets = self._subnets(plans)
+        gpu, *control_plane, public = (subnets[plan.name] for plan in plans)
+        public_table, public_side = self._public_side(public)
+        private_table, nat_route, address = self._private_side(public, public_side)
+        associations = [
+            self._association(plan.name, subnets[plan.name], private_table) for plan in plans if plan.kind is not SubnetKind.PUBLIC
+        ]
+        s3 = self._s3_endpoint([public_table, private_table])
+        groups = node_security_groups(self, name, vpc_id=self.vpc.id, account=account, cluster_name=cluster_name)
+
+        self.vpc_id, self.gpu_subnet_id, self.public_subnet_id = self.vpc.id, gpu.id, public.id
+        self.control_plane_subnet_ids = pulumi.Output.all(*(subnet.id for subnet in control_plane))
+        self.efa_security_group_id, self.node_security_group_id = groups.efa.id, groups.nodes.id
+        self.nat_public_ip = address.public_ip
+        self.handle = NetworkHandle(
+            zone=spec.zone,
+            vpc_id=self.vpc_id,
+            gpu_subnet_ids=pulumi.Output.all(gpu.id),
+            control_plane_subnet_ids=self.control_plane_subnet_ids,
+            node_security_group_ids=pulumi.Output.all(groups.efa.id, groups.nodes.id),
+            resources=(nat_route, s3, *groups.rules, *associations),
+        )
+        self.register_outputs(
+            {
+                "vpcId": self.vpc_id,
+                "gpuSubnetId": self.gpu_subnet_id,
+                "controlPlaneSubnetIds": self.control_plane_subnet_ids,
+                "publicSubnetId": self.public_subnet_id,
+                "efaSecurityGroupId": self.efa_security_group_id,
+                "nodeSecurityGroupId": self.node_security_group_id,
+                "natPublicIp": self.nat_public_ip,
+            }
+        )
+
+    def _vpc(self) -> aws.ec2.Vpc:
+        vpc = aws.ec2.Vpc(
+            f"{self._at}-vpc",
+            cidr_block=self._spec.cidr,
+            # EKS's private endpoint resolves only with both (EKS user guide, cluster endpoint access).
+            enable_dns_support=True,
+            enable_dns_hostnames=True,
+            tags=aws_tags(self._account, "vpc"),
+            opts=self._child(),
+        )
+        # Without rules: what ends up in it by mistake reaches nothing.
+        aws.ec2.DefaultSecurityGroup(
+            f"{self._at}-default", vpc_id=vpc.id, ingress=[], egress=[], tags=aws_tags(self._account, "default"), opts=self._child()
+        )
+        return vpc
+
+    def _subnets(self, plans: Sequence[SubnetPlan]) -> dict[str, aws.ec2.Subnet]:
+        """Every subnet by the name of its plan."""
+        blocks: list[pulumi.Resource] = []
+        if block := secondary_cidr(self._spec):
+            blocks.append(
+                aws.ec2.VpcIpv4CidrBlockAssociation(f"{self._at}-gpu-cidr", vpc_id=self.vpc.id, cidr_block=block, opts=self._child())
+            )
+        return {
+            plan.name: aws.ec2.Subnet(
+                f"{self._at}-{plan.name}",
+                vpc_id=self.vpc.id,
+                availability_zone=plan.zone,
+                cidr_block=plan.cidr,
+                tags=aws_tags(self._account, plan.name, _load_balancer_tag(self._spec, plan)),
+                opts=self._child(depends_on=blocks if plan.kind is SubnetKind.GPU else ()),
+            )
+            for plan in plans
+        }
+
+    def _public_side(self, subnet: aws.ec2.Subnet) -> tuple[aws.ec2.RouteTable, tuple[pulumi.Resource, ...]]:
+        """The public route table, and what makes the subnet public."""
+        gateway = aws.ec2.InternetGateway(
+            f"{self._at}-internet", vpc_id=self.vpc.id, tags=aws_tags(self._account, "internet"), opts=self._child()
+        )
+        table = self._route_table("public")
+        route = aws.ec2.Route(
+            f"{self._at}-public-default",
+            route_table_id=table.id,
+            destination_cidr_block=ANYWHERE,
+            gateway_id=gateway.id,
+            opts=self._child(),
+        )
+        return table, (route, self._association("public", subnet, table))
+
+    def _private_side(
+        self, public: aws.ec2.Subnet, public_side: Sequence[pulumi.Resource]
+    ) -> tuple[aws.ec2.RouteTable, aws.ec2.Route, aws.ec2.Eip]:
+        """The private route table, its route to NAT, and NAT's address: one NAT gateway, in the GPU zone, because all nodes are there."""
+        # Both need the internet gateway without naming it (EC2: Gateway.NotAttached), on the way up and on the way down.
+        after_public = self._child(depends_on=public_side)
+        address = aws.ec2.Eip(f"{self._at}-nat", domain="vpc", tags=aws_tags(self._account, "nat"), opts=after_public)
+        nat = aws.ec2.NatGateway(
+            f"{self._at}-nat",
+            subnet_id=public.id,
+            allocation_id=address.allocation_id,
+            tags=aws_tags(self._account, "nat"),
+            opts=after_public,
+        )
+        table = self._route_table("private")
+        route = aws.ec2.Route(
+            f"{self._at}-private-default",
+            route_table_id=table.id,
+            destination_cidr_block=ANYWHERE,
+            nat_gateway_id=nat.id,
+            opts=self._child(),
+        )
+        return table, route, address
+
+    def _route_table(self, suffix: str) -> aws.ec2.RouteTable:
+        return aws.ec2.RouteTable(f"{self._at}-{suffix}", vpc_id=self.vpc.id, tags=aws_tags(self._account, suffix), opts=self._child())
+
+    def _association(self, suffix: str, subnet: aws.ec2.Subnet, table: aws.ec2.RouteTable) -> aws.ec2.RouteTableAssociation:
+        return aws.ec2.RouteTableAssociation(f"{self._at}-{suffix}", subnet_id=subnet.id, route_table_id=table.id, opts=self._child())
+
+    def _s3_endpoint(self, tables: Sequence[aws.ec2.RouteTable]) -> aws.ec2.VpcEndpoint:
+        """S3 without NAT, from every subnet: models come this way, and SageMaker fetches the endpoint's certificate by it (setup guide)."""
+        return aws.ec2.VpcEndpoint(
+            f"{self._at}-s3",
+            vpc_id=self.vpc.id,
+            service_name=f"com.amazonaws.{self._account.region}.s3",
+            vpc_endpoint_type="Gateway",
+            route_table_ids=[table.id for table in tables],
+            tags=aws_tags(self._account, "s3"),
+            opts=self._child(),
+        )
+
+
+def _load_balancer_tag(spec: NetworkSpec, plan: SubnetPlan) -> dict[str, str]:
+    """One subnet a zone, two zones or more, as an ALB wants them; in the GPU zone the nodes' own, or its targets stay unused.
+
+    Of two marked subnets in one zone the controller would take the one whose id sorts first (its guide to subnet discovery).
+    """
+    elsewhere = plan.kind is SubnetKind.CONTROL_PLANE and plan.zone != spec.zone
+    return {INTERNAL_LOAD_BALANCER_TAG: "1"} if plan.kind is SubnetKind.GPU or elsewhere else {}
