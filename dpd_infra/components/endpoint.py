@@ -48,8 +48,6 @@ class Endpoint(Component):
     """The decode role's Deployment; None while it is not disaggregated."""
     router_deployment: pulumi.Output[str | None]
     """The router's Deployment in the operator's namespace; None without a router."""
-    state: pulumi.Output[str]
-    """The operator's word: DeploymentComplete."""
     outputs: dict[str, pulumi.Output]
     """All of these by camelCase name: what a stack exports."""
     resource: kubernetes.apiextensions.CustomResource
@@ -89,7 +87,6 @@ class Endpoint(Component):
             "prefillDeployment": self.prefill_deployment,
             "decodeDeployment": self.decode_deployment,
             "routerDeployment": self.router_deployment,
-            "state": self.state,
         }
         self.register_outputs(self.outputs)
 
@@ -142,9 +139,6 @@ class Endpoint(Component):
         self.prefill_deployment = after(roles.prefill if disaggregated else None)
         self.decode_deployment = after(roles.decode if disaggregated else None)
         self.router_deployment = after(router_deployment_name(name, spec.namespace) if routed else None)
-        self.state = pulumi.Output.from_input(getattr(self.resource, "status", None)).apply(
-            lambda status: (status or {}).get("state", "DeploymentComplete") if isinstance(status, dict) else "DeploymentComplete"
-        )
 
 
 def _token_config_key(spec: EndpointSpec) -> str | None:

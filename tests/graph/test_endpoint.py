@@ -1,0 +1,155 @@
+"""An endpoint becomes one custom resource that waits for the operator's word, and nothing at all where a rule is broken."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pulumi
+import pulumi_kubernetes as kubernetes
+import pytest
+
+from dpd_infra.components.endpoint import Endpoint
+from dpd_infra.components.handles import OperatorHandle
+from dpd_infra.spec.endpoint import EndpointSpec
+from dpd_infra.spec.operator import OperatorFacts
+from dpd_infra.stack import StackRefused
+from tests.graph.recorder import Recording, run_program
+
+RESOURCE = "kubernetes:inference.sagemaker.aws.amazon.com/v1:InferenceEndpointConfig"
+SECRET = "kubernetes:core/v1:Secret"
+
+LLAMA: dict[str, Any] = {
+    "model": {"name": "Llama-3.3-70B-Instruct", "s3": {"bucket": "my-models", "prefix": "Llama-3.3-70B-Instruct"}},
+    "instanceType": "ml.p5.48xlarge",
+}
+GATED: dict[str, Any] = {
+    "model": {
+        "name": "Llama-3.3-70B-Instruct",
+        "huggingFace": {"modelId": "meta-llama/Llama-3.3-70B-Instruct", "token": {"configKey": "dpd-infra:huggingFaceToken"}},
+    },
+    "instanceType": "ml.p5.48xlarge",
+}
+
+
+def endpoint(data: dict[str, Any], *, facts: str = "v1.4.0-eksbuild.1", actual: str = "v1.4.0-eksbuild.1", **arguments: Any) -> Callable[[], Any]:
+    """A program with an operator that stands behind one resource, and an endpoint on it."""
+
+    def program() -> Endpoint:
+        provider = kubernetes.Provider("eks", kubeconfig="{}")
+        addon = pulumi.CustomResource("test:index:Operator", "operator", {})
+        operator = OperatorHandle(
+            facts=OperatorFacts(addon_version=facts),
+            addon_version=pulumi.Output.from_input(actual),
+            kubernetes_provider=provider,
+            cluster_name="inference",
+            region="us-east-2",
+            resources=(addon,),
+        )
+        return Endpoint("llama", EndpointSpec.from_yaml_data(data), operator=operator, **arguments)
+
+    return program
+
+
+def one(recording: Recording) -> Any:
+    return recording.one(RESOURCE)
+
+
+def test_the_resource_waits_for_the_operators_own_word(preview: bool) -> None:
+    resource = one(run_program(endpoint(LLAMA), preview=preview))
+    assert resource.inputs["metadata"]["annotations"] == {"pulumi.com/waitFor": "jsonpath={.status.state}=DeploymentComplete"}
+    assert resource.inputs["metadata"]["name"] == "llama"
+    assert resource.inputs["spec"]["pdSpec"]["routingThreshold"] == 4096
+
+
+def test_deletion_is_never_left_unawaited(preview: bool) -> None:
+    # An object that is deleted later than the add-on keeps its finalizer for ever.
+    resource = one(run_program(endpoint(LLAMA), preview=preview))
+    assert "pulumi.com/skipAwait" not in resource.inputs["metadata"]["annotations"]
+    assert resource.deleted_with == ""
+    assert not resource.retain_on_delete
+
+
+def test_pulumi_waits_longer_than_the_operator_does(preview: bool) -> None:
+    data = {**LLAMA, "timeouts": {"deployMinutes": 90, "deleteMinutes": 20}}
+    resource = one(run_program(endpoint(data), preview=preview))
+    assert resource.inputs["spec"]["maxDeployTimeInSeconds"] == 90 * 60
+    assert int(resource.timeouts["create"].removesuffix("m")) > 90
+    assert int(resource.timeouts["update"].removesuffix("m")) > 90
+    assert resource.timeouts["delete"] == "20m"
+
+
+def test_it_comes_after_the_operator_and_through_its_provider(preview: bool) -> None:
+    recording = run_program(endpoint(LLAMA), preview=preview)
+    resource = one(recording)
+    assert recording.depends_path(resource, recording.named("operator"))
+    assert resource.provider == recording.one("pulumi:providers:kubernetes").urn
+    assert recording.one("dpd:index:Endpoint").urn == resource.parent
+
+
+def test_a_role_runs_on_the_instance_group_it_names(preview: bool) -> None:
+    data = {**LLAMA, "prefill": {"replicas": 3, "instanceGroup": "pool-a"}, "decode": {"instanceGroup": "pool-b"}}
+    roles = one(run_program(endpoint(data), preview=preview)).inputs["spec"]["pdSpec"]
+    label = "sagemaker.amazonaws.com/instance-group-name"
+    assert roles["prefillSpec"]["nodeSelector"] == {label: "pool-a"}
+    assert roles["prefillSpec"]["replicas"] == 3
+    assert roles["decodingSpec"]["nodeSelector"] == {label: "pool-b"}
+
+
+def test_the_outputs_name_what_the_operator_makes() -> None:
+    outputs = run_program(endpoint({**LLAMA, "namespace": "serving"}), preview=False).component_outputs
+    made = next(value for urn, value in outputs.items() if urn.endswith("dpd:index:Endpoint::llama"))
+    # DPD guide: the names of an endpoint's objects.
+    assert made == {
+        "endpointName": "llama",
+        "url": "http://llama-serving-routing-service.hyperpod-inference-system.svc.cluster.local:443/v1/chat/completions",
+        "prefillDeployment": "prefill-llama",
+        "decodeDeployment": "decode-llama",
+        "routerDeployment": "llama-serving-router",
+    }
+
+
+def test_a_hugging_face_token_reaches_the_cluster_as_a_secret_only(preview: bool) -> None:
+    recording = run_program(endpoint(GATED, hugging_face_token="hf_not_a_real_token"), preview=preview)
+    secret, resource = recording.one(SECRET), one(recording)
+    assert secret.inputs["stringData"] == {"token": "hf_not_a_real_token"}
+    assert any(path.startswith("stringData") for path in secret.secrets)
+    reference = resource.inputs["spec"]["modelSourceConfig"]["huggingFaceModel"]["tokenSecretRef"]
+    assert reference == {"name": secret.inputs["metadata"]["name"], "key": "token"}
+    assert "hf_not_a_real_token" not in repr(resource.inputs)
+    assert recording.depends_path(resource, secret)
+
+
+def test_a_token_that_is_named_and_not_given_registers_nothing() -> None:
+    recording = run_program(endpoint(GATED), preview=False, expect=ValueError)
+    assert "dpd-infra:huggingFaceToken" in str(recording.error)
+    assert not [resource for resource in recording.resources if resource.type.startswith(("dpd:", RESOURCE))]
+
+
+@pytest.mark.parametrize(
+    ("change", "rule"),
+    [({"instanceType": "ml.g5.48xlarge"}, "DPD001"), ({"namespace": "n" * 45}, "DPD004")],
+)
+def test_a_broken_rule_registers_nothing(change: dict[str, Any], rule: str) -> None:
+    recording = run_program(endpoint({**LLAMA, **change}), preview=False, expect=StackRefused)
+    assert isinstance(recording.error, StackRefused)
+    assert rule in {finding.rule for finding in recording.error.findings}
+    assert not [resource for resource in recording.resources if resource.type.startswith(("dpd:", RESOURCE))]
+
+
+def test_an_operator_without_pd_spec_is_refused_before_anything_is_registered() -> None:
+    recording = run_program(endpoint(LLAMA, facts="v1.2.1-eksbuild.1", actual="v1.2.1-eksbuild.1"), preview=False, expect=StackRefused)
+    assert "v1.3.0-eksbuild.1" in str(recording.error)
+    assert not recording.of_type(RESOURCE)
+
+
+def test_an_operator_older_than_promised_stops_the_manifest() -> None:
+    recording = run_program(endpoint(LLAMA, facts="v1.4.0-eksbuild.1", actual="v1.3.0-eksbuild.1"), preview=False, expect=Exception)
+    assert "v1.3.0-eksbuild.1" in str(recording.error)
+    assert not recording.of_type(RESOURCE)
+
+
+def test_a_warning_is_logged_and_stops_nothing() -> None:
+    recording = run_program(endpoint(LLAMA, facts="v1.3.0-eksbuild.1", actual="v1.3.0-eksbuild.1"), preview=False)
+    assert any("DPD003" in message and "routing Service" in message for level, message in recording.logs if level.lower().startswith("warn"))
+    assert recording.of_type(RESOURCE)
