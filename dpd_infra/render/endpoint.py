@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from dpd_infra.catalog.crd import API_VERSION, KIND
 from dpd_infra.catalog.sources import CRD_3_2
 from dpd_infra.plan.endpoint_names import TOKEN_SECRET_KEY, token_secret_name
 from dpd_infra.plan.endpoint_pods import colocated_replicas
@@ -16,9 +17,6 @@ from dpd_infra.render.provenance import Origin, OriginKind, Provenance
 from dpd_infra.spec.endpoint import EndpointSpec
 from dpd_infra.spec.endpoint.model import HuggingFaceToken
 from dpd_infra.spec.finding import Path
-
-API_VERSION = "inference.sagemaker.aws.amazon.com/v1"
-KIND = "InferenceEndpointConfig"
 
 KUEUE_QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
 KUEUE_PRIORITY_LABEL = "kueue.x-k8s.io/priority-class"

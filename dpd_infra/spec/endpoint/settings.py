@@ -10,17 +10,9 @@ from dpd_infra.catalog.sources import CRD_3_2
 from dpd_infra.spec.base import Spec, StrictBool, StrictInt
 from dpd_infra.spec.endpoint.defaults import PUBLISHED_EXAMPLE, sourced
 from dpd_infra.spec.inference_endpoint_config.autoscaling import AutoScaling
+from dpd_infra.spec.inference_endpoint_config.traffic import LoadBalancingAlgorithm, RoutingStrategy
 
 GIB = 1024**3
-
-
-class RoutingStrategy(StrEnum):
-    """How the router picks a prefiller (CRD)."""
-
-    PREFIX_AWARE = "prefixaware"
-    KV_AWARE = "kvaware"
-    SESSION = "session"
-    ROUND_ROBIN = "roundrobin"
 
 
 class RoutingSpec(Spec):
@@ -94,13 +86,6 @@ class DnsSpec(Spec):
 
     hosted_zone_id: str = Field(pattern=r"^Z[A-Z0-9]+$")
     """The hosted zone."""
-
-
-class LoadBalancingAlgorithm(StrEnum):
-    """How the load balancer spreads requests (CRD)."""
-
-    LEAST_OUTSTANDING_REQUESTS = "least_outstanding_requests"
-    ROUND_ROBIN = "round_robin"
 
 
 class LoadBalancerSpec(Spec):
