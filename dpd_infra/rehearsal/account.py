@@ -1,0 +1,250 @@
+"""The simulated AWS account: what exists, who is calling, what the next calls will do, and a file that remembers it between rehearsals."""
+
+from __future__ import annotations
+
+import fnmatch
+import hashlib
+import json
+import os
+import tempfile
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from dpd_infra.rehearsal.errors import SimulatedError
+
+ACCOUNT_ID = "123456789012"
+"""AWS's documentation account number."""
+
+DEPLOYER_ROLE = "rehearsal-deployer"
+"""Name of the role that the simulated caller has assumed."""
+
+Action = Literal["create", "update", "delete"]
+
+
+@dataclass
+class Resource:
+    """One thing that exists in the account (or in a Kubernetes cluster of it)."""
+
+    type: str
+    id: str
+    inputs: dict[str, Any]
+    outputs: dict[str, Any]
+    region: str = ""
+    cluster: str = ""
+    """The EKS cluster's name, for what lives inside Kubernetes."""
+
+    def get(self, path: str, default: Any = None) -> Any:
+        """One output by dotted path (`accessConfig.authenticationMode`)."""
+        value: Any = self.outputs
+        for key in path.split("."):
+            if not isinstance(value, Mapping) or value.get(key) is None:
+                return default
+            value = value[key]
+        return value
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One call that changed the account, in the order it was made."""
+
+    action: Action
+    type: str
+    urn: str
+    id: str
+
+    @property
+    def name(self) -> str:
+        """The resource's name in the program."""
+        return self.urn.rsplit("::", 1)[-1]
+
+
+@dataclass
+class Failure:
+    """A fault to inject: the matching calls fail with `message`.
+
+    `match` is a shell pattern against the URN, the resource's name in the program or its type token. The first `skip` matching calls
+    go through, the next `times` fail.
+    """
+
+    match: str = "*"
+    action: Action = "create"
+    message: str = "operation error: https response error StatusCode: 500, api error InternalFailure: An internal failure occurred"
+    times: int = 1
+    skip: int = 0
+    seen: int = field(default=0, init=False)
+
+    def strikes(self, action: Action, token: str, urn: str) -> bool:
+        """Whether this call is one of those that fail; counts the call if it matches."""
+        if action != self.action:
+            return False
+        name = urn.rsplit("::", 1)[-1]
+        if not any(fnmatch.fnmatchcase(text, self.match) for text in (urn, name, token)):
+            return False
+        self.seen += 1
+        return self.skip < self.seen <= self.skip + self.times
+
+
+@dataclass
+class OperatorBehaviour:
+    """What the inference operator does with an InferenceEndpointConfig.
+
+    `seconds` is simulated time, compared with the resource's timeout; nothing really waits. With `failure` the endpoint ends in
+    `DeploymentFailed` with that text.
+    """
+
+    seconds: float = 420
+    failure: str | None = None
+
+
+class SimulatedAccount:
+    """An AWS account that lives in memory, and in the JSON file at `path` when one is given.
+
+    `dependencies_preinstalled` says that HyperPod's dependency chart is already on every EKS cluster,
+    `operator_preinstalled` that a new HyperPod cluster brings the inference operator's add-on. `fail_on` takes `Failure`s, or an
+    integer N: the Nth create of this account object fails once.
+    """
+
+    def __init__(
+        self,
+        path: Path | None = None,
+        *,
+        dependencies_preinstalled: bool = False,
+        operator_preinstalled: bool = False,
+        fail_on: int | Failure | Iterable[int | Failure] = (),
+        operator: OperatorBehaviour | None = None,
+    ) -> None:
+        self.path = path
+        self.dependencies_preinstalled = dependencies_preinstalled
+        self.operator_preinstalled = operator_preinstalled
+        self.operator = operator or OperatorBehaviour()
+        self.journal: list[Operation] = []
+        self.lock = threading.RLock()
+        faults = [fail_on] if isinstance(fail_on, int | Failure) else list(fail_on)
+        self.failures = [Failure(skip=fault - 1) if isinstance(fault, int) else fault for fault in faults]
+        self._resources: dict[tuple[str, str, str, str], Resource] = {}
+        self._serial = 0
+        if path is not None and path.exists():
+            self._load(path)
+
+    # Identity
+
+    @property
+    def id(self) -> str:
+        """The twelve-digit account number."""
+        return ACCOUNT_ID
+
+    @property
+    def deployer_role_arn(self) -> str:
+        """The IAM role behind the simulated caller."""
+        return f"arn:aws:iam::{ACCOUNT_ID}:role/{DEPLOYER_ROLE}"
+
+    @property
+    def caller_arn(self) -> str:
+        """The session that makes the calls."""
+        return f"arn:aws:sts::{ACCOUNT_ID}:assumed-role/{DEPLOYER_ROLE}/session"
+
+    def hex(self, prefix: str, *seed: str, length: int = 17) -> str:
+        """A new id such as `vpc-0f3a…`: stable for the same history of the account, never given twice."""
+        self._serial += 1
+        digest = hashlib.sha256("/".join((prefix, *seed, str(self._serial))).encode()).hexdigest()
+        return f"{prefix}-{digest[:length]}" if prefix else digest[:length]
+
+    # What exists
+
+    def find(self, token: str, id: str, *, region: str = "", cluster: str = "") -> Resource | None:
+        """The resource with this id, if it exists."""
+        return self._resources.get((token, region, cluster, id))
+
+    def all(self, *tokens: str, **outputs: Any) -> list[Resource]:
+        """Every resource of these types whose outputs have these values."""
+        return [
+            resource
+            for resource in self._resources.values()
+            if resource.type in tokens and all(resource.outputs.get(key) == value for key, value in outputs.items())
+        ]
+
+    def first(self, token: str, **outputs: Any) -> Resource | None:
+        """One resource of that type whose outputs have these values, if there is one."""
+        found = self.all(token, **outputs)
+        return found[0] if found else None
+
+    def in_cluster(self, cluster: str, token: str | None = None) -> list[Resource]:
+        """What lives in one EKS cluster's Kubernetes."""
+        return [item for item in self._resources.values() if item.cluster == cluster and token in (None, item.type)]
+
+    def __iter__(self) -> Iterator[Resource]:
+        return iter(list(self._resources.values()))
+
+    def __len__(self) -> int:
+        return len(self._resources)
+
+    # What changes
+
+    def add(self, resource: Resource) -> None:
+        """Let it exist from now on. Raises `SimulatedError` if something has that id already."""
+        key = (resource.type, resource.region, resource.cluster, resource.id)
+        if key in self._resources:
+            raise SimulatedError(f"{resource.type} {resource.id} already exists")
+        self._resources[key] = resource
+        self.save()
+
+    def remove(self, resource: Resource) -> None:
+        """Let it be gone, as if somebody had deleted it."""
+        self._resources.pop((resource.type, resource.region, resource.cluster, resource.id), None)
+        self.save()
+
+    def strike(self, action: Action, token: str, urn: str) -> None:
+        """Raise the injected fault that this call meets, if any."""
+        struck = [failure for failure in self.failures if failure.strikes(action, token, urn)]
+        if struck:
+            raise SimulatedError(struck[0].message)
+
+    @contextmanager
+    def operation(self, action: Action, token: str, urn: str) -> Iterator[list[str]]:
+        """One changing call: holds the account's lock, meets injected faults, and is written down in the journal when it succeeds.
+
+        Yields a list; the last id appended to it is the one that the journal names.
+        """
+        with self.lock:
+            self.strike(action, token, urn)
+            ids: list[str] = []
+            yield ids
+            self.journal.append(Operation(action, token, urn, ids[-1] if ids else ""))
+            self.save()
+
+    # The file
+
+    def save(self) -> None:
+        """Write the account to its file, atomically; without a file nothing happens."""
+        if self.path is None:
+            return
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        state = {
+            "version": 1,
+            "serial": self._serial,
+            "resources": [vars(resource) for resource in self._resources.values()],
+        }
+        handle, name = tempfile.mkstemp(dir=self.path.parent, prefix=f"{self.path.name}.")
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                json.dump(state, file)
+            Path(name).replace(self.path)
+        except BaseException:
+            Path(name).unlink(missing_ok=True)
+            raise
+
+    def _load(self, path: Path) -> None:
+        state = json.loads(path.read_text(encoding="utf-8"))
+        self._serial = state["serial"]
+        for fields in state["resources"]:
+            resource = Resource(**fields)
+            self._resources[(resource.type, resource.region, resource.cluster, resource.id)] = resource
+
+
+def names(resources: Sequence[Resource]) -> str:
+    """The ids of some resources, for a message."""
+    return ", ".join(sorted(resource.id for resource in resources))

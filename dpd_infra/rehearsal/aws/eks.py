@@ -1,0 +1,307 @@
+"""Simulated EKS: clusters, access entries and add-ons, with the add-ons that wait for nodes or for each other."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from dpd_infra.rehearsal.account import Resource
+from dpd_infra.rehearsal.aws import base
+from dpd_infra.rehearsal.aws.base import existing_security_group, existing_subnet, name_problem
+from dpd_infra.rehearsal.errors import AwsError, InitError
+from dpd_infra.rehearsal.simulation import Call, Made, ResourceType
+
+CLUSTER_POLICY = "arn:aws:iam::aws:policy/AmazonEKSClusterPolicy"
+MINIMUM_ZONES = 2
+API_MODES = ("API", "API_AND_CONFIG_MAP")
+OPERATOR_ADDON = "amazon-sagemaker-hyperpod-inference"
+NODE_ADDONS = frozenset({"coredns", "cert-manager", "aws-mountpoint-s3-csi-driver", "aws-fsx-csi-driver", "metrics-server", OPERATOR_ADDON})
+"""Add-ons whose pods need a node before they turn ACTIVE."""
+
+OPERATOR_ROLE_PREFIX = "SageMakerHyperPodInference"
+
+
+def nodes(call: Call, cluster: str) -> int:
+    """Nodes that HyperPod clusters have put into an EKS cluster."""
+    arn = call.arn("eks", f"cluster/{cluster}")
+    hyperpod = [item for item in call.account.all(base.HYPERPOD_CLUSTER) if item.get("orchestrator.eks.clusterArn") == arn]
+    return sum(int(group.get("instanceCount", 0)) for item in hyperpod for group in item.outputs.get("instanceGroups") or [])
+
+
+def _refused(operation: str, code: str, message: str, status: int = 400) -> AwsError:
+    return AwsError("EKS", operation, code, message, status=status)
+
+
+def existing_cluster(call: Call, name: str, operation: str) -> Resource:
+    """The EKS cluster with that name."""
+    found = call.account.find(base.CLUSTER, name, region=call.region)
+    if found is None:
+        raise _refused(operation, "ResourceNotFoundException", f"No cluster found for name: {name}.", 404)
+    return found
+
+
+class Cluster(ResourceType):
+    """An EKS control plane: its role with its policy, subnets in two zones, encryption that cannot be taken back."""
+
+    token = base.CLUSTER
+    replace_on = (
+        "name",
+        "roleArn",
+        "accessConfig.bootstrapClusterCreatorAdminPermissions",
+        "bootstrapSelfManagedAddons",
+        "kubernetesNetworkConfig.ipFamily",
+        "kubernetesNetworkConfig.serviceIpv4Cidr",
+        "encryptionConfig.provider",
+        "encryptionConfig.resources",
+        "outpostConfig",
+    )
+    autoname = "name"
+    unknown_inside = ("vpcConfig.clusterSecurityGroupId", "vpcConfig.vpcId")
+
+    def check(self, call: Call) -> Mapping[str, str]:
+        return name_problem(call, "name", r"[0-9A-Za-z][A-Za-z0-9_-]{0,99}", "1 to 100 letters, digits, hyphens or underscores")
+
+    def extra_replaces(self, call: Call, old: Mapping[str, Any]) -> tuple[str, ...]:
+        # Encryption can be switched on in place, never off.
+        return ("encryptionConfig",) if old.get("encryptionConfig") and not call.inputs.get("encryptionConfig") else ()
+
+    def create(self, call: Call) -> Made:
+        name = call.text("name")
+        if call.account.find(base.CLUSTER, name, region=call.region):
+            raise _refused("CreateCluster", "ResourceInUseException", f"Cluster already exists with name: {name}", 409)
+        self._role(call)
+        vpc = self._network(call)
+        key = call.account.hex("", call.urn, length=32).upper()
+        host = f"{call.region}.eks.amazonaws.com"
+        issuer = f"https://oidc.eks.{call.region}.amazonaws.com/id/{key}"
+        self._log_group(call, name)
+        certificate = base64.b64encode(f"-----BEGIN CERTIFICATE-----\n{key}\n-----END CERTIFICATE-----\n".encode()).decode()
+        mode = call.text("accessConfig.authenticationMode") or "CONFIG_MAP"
+        return Made(
+            name,
+            {
+                "accessConfig": {"authenticationMode": mode},
+                "arn": call.arn("eks", f"cluster/{name}"),
+                "certificateAuthority": {"data": certificate},
+                "certificateAuthorities": [{"data": certificate}],
+                "createdAt": "2026-01-01T00:00:00Z",
+                "endpoint": f"https://{key}.gr7.{host}",
+                "identities": [{"oidcs": [{"issuer": issuer}]}],
+                "platformVersion": "eks.1",
+                "status": "ACTIVE",
+                "vpcConfig": {"clusterSecurityGroupId": f"sg-{key[:17].lower()}", "vpcId": vpc},
+            },
+        )
+
+    def _role(self, call: Call) -> None:
+        arn = call.text("roleArn")
+        role = call.account.first(base.ROLE, arn=arn)
+        if role is None:
+            message = f"Role with arn: {arn}, could not be assumed because it does not exist or the trusted entity is not correct"
+            raise _refused("CreateCluster", "InvalidParameterException", message)
+        if not call.account.all(base.ROLE_POLICY_ATTACHMENT, role=role.id, policyArn=CLUSTER_POLICY):
+            message = (
+                "The provided role doesn't have the Amazon EKS Managed Policies associated with it. Please ensure the following policies"
+            )
+            raise _refused("CreateCluster", "InvalidRequestException", f"{message} [{CLUSTER_POLICY}] are attached")
+
+    def _network(self, call: Call) -> str:
+        config = call.inputs.get("vpcConfig") or {}
+        subnets = [existing_subnet(call, id, "CreateCluster", "EKS") for id in config.get("subnetIds") or []]
+        if len({subnet.outputs["availabilityZone"] for subnet in subnets}) < MINIMUM_ZONES:
+            message = "Subnets specified must be in at least two different AZs"
+            raise _refused("CreateCluster", "InvalidParameterException", message)
+        for group in config.get("securityGroupIds") or []:
+            existing_security_group(call, group, "CreateCluster", "EKS")
+        if not config.get("endpointPrivateAccess") and config.get("endpointPublicAccess") is False:
+            message = "Private and public endpoint access cannot be false"
+            raise _refused("CreateCluster", "InvalidParameterException", message)
+        return str(subnets[0].outputs["vpcId"])
+
+    def _log_group(self, call: Call, name: str) -> None:
+        # EKS makes the log group itself when logging is on and nobody made it before.
+        group = f"/aws/eks/{name}/cluster"
+        if call.inputs.get("enabledClusterLogTypes") and not call.account.find(base.LOG_GROUP, group, region=call.region):
+            call.account.add(Resource(base.LOG_GROUP, group, {}, {"name": group}, region=call.region))
+
+    def update(self, call: Call) -> Mapping[str, Any]:
+        old, new = call.record.get("accessConfig.authenticationMode") if call.record else None, call.text("accessConfig.authenticationMode")
+        if old == "API" and new != "API":
+            message = f"Unsupported authentication mode update from {old} to {new}"
+            raise _refused("UpdateClusterConfig", "InvalidParameterException", message)
+        return {}
+
+    def delete(self, call: Call) -> None:
+        if call.inputs.get("deletionProtection"):
+            message = f"Cluster {call.id} cannot be deleted because deletion protection is enabled"
+            raise _refused("DeleteCluster", "InvalidRequestException", message)
+        arn = call.now().get("arn")
+        if any(item.get("orchestrator.eks.clusterArn") == arn for item in call.account.all(base.HYPERPOD_CLUSTER)):
+            raise _refused("DeleteCluster", "ResourceInUseException", "Cluster has HyperPod clusters attached", 409)
+        for item in call.account.in_cluster(call.id):
+            call.account.remove(item)
+
+
+class Addon(ResourceType):
+    """An EKS add-on. One that does not become ACTIVE stays in the state as failed and is tried again by the next update."""
+
+    token = base.ADDON
+    replace_on = ("clusterName", "addonName")
+
+    def create(self, call: Call) -> Made:
+        cluster, name = call.text("clusterName"), call.text("addonName")
+        existing_cluster(call, cluster, "CreateAddon")
+        id = f"{cluster}:{name}"
+        if call.account.find(base.ADDON, id, region=call.region):
+            raise _refused("CreateAddon", "ResourceInUseException", "Addon already exists.", 409)
+        _configuration(call, "CreateAddon")
+        outputs = {
+            "addonVersion": call.text("addonVersion", "v1.0.0-eksbuild.1"),
+            "arn": call.arn("eks", f"addon/{cluster}/{name}/{call.account.hex('', call.urn, length=8)}"),
+            "createdAt": "2026-01-01T00:00:00Z",
+            "modifiedAt": "2026-01-01T00:00:00Z",
+        }
+        problem = addon_problem(call, cluster, name)
+        if problem:
+            raise InitError([f"waiting for EKS Add-On ({id}) create: {problem}"], id=id, outputs={**outputs, "health": problem})
+        return Made(id, {**outputs, "health": ""})
+
+    def update(self, call: Call) -> Mapping[str, Any]:
+        _configuration(call, "UpdateAddon")
+        problem = addon_problem(call, call.text("clusterName"), call.text("addonName"))
+        if problem:
+            raise InitError([f"waiting for EKS Add-On ({call.id}) update: {problem}"], id=call.id, outputs={"health": problem})
+        return {"modifiedAt": "2026-01-02T00:00:00Z", "health": ""}
+
+    def delete(self, call: Call) -> None:
+        cluster = call.text("clusterName")
+        if call.text("addonName") != OPERATOR_ADDON:
+            return
+        left = [item.id for item in call.account.in_cluster(cluster) if item.type.endswith(":InferenceEndpointConfig")]
+        if left:
+            message = (
+                f"waiting for EKS Add-On ({call.id}) delete: unexpected state 'DELETE_FAILED', wanted target ''. last error: "
+                f"K8sResourceConflict: InferenceEndpointConfigs still hold finalizers: {', '.join(left)}"
+            )
+            raise _refused("DeleteAddon", "InvalidRequestException", message)
+
+
+def active_addon(call: Call, cluster: str, name: str) -> bool:
+    """Whether an add-on of the cluster is ACTIVE."""
+    found = call.account.find(base.ADDON, f"{cluster}:{name}", region=call.region)
+    return found is not None and not found.outputs.get("health")
+
+
+def _configuration(call: Call, operation: str) -> dict[str, Any]:
+    text = call.text("configurationValues")
+    try:
+        values = json.loads(text) if text else {}
+    except ValueError:
+        values = None
+    if not isinstance(values, dict):
+        message = "ConfigurationValue provided in request is not supported: not a JSON object"
+        raise _refused(operation, "InvalidParameterException", message)
+    if call.text("addonName") == OPERATOR_ADDON:
+        missing = [key for key in ("executionRoleArn", "tlsCertificateS3Bucket") if not values.get(key)]
+        if missing:
+            fields = ", ".join(f"[$.{key}: is missing but it is required]" for key in missing)
+            message = f"ConfigurationValue provided in request is not supported: Json schema validation failed with error: {fields}"
+            raise _refused(operation, "InvalidParameterException", message)
+    return values
+
+
+def addon_problem(call: Call, cluster: str, name: str) -> str:
+    """Why an add-on does not become ACTIVE, or an empty string."""
+    if name in NODE_ADDONS and not nodes(call, cluster):
+        last = f"{name}: InsufficientNumberOfReplicas: The add-on is unhealthy because it doesn't have the desired number of replicas."
+        return f"timeout while waiting for state to become 'ACTIVE' (last state: 'DEGRADED', timeout: 20m0s). last error: {last}"
+    problem = _operator_problem(call, cluster) if name == OPERATOR_ADDON else ""
+    return f"unexpected state 'CREATE_FAILED', wanted target 'ACTIVE'. last error: {name}: {problem}" if problem else ""
+
+
+def _operator_problem(call: Call, cluster: str) -> str:
+    # Messages: hyperpod.md of the operator's troubleshooting pages and its chart's init container.
+    for addon, message in (
+        ("aws-mountpoint-s3-csi-driver", "S3 CSI driver not installed (missing CSIDriver s3.csi.aws.com)"),
+        ("aws-fsx-csi-driver", "FSx CSI driver not installed (missing CSIDriver fsx.csi.aws.com)"),
+        ("cert-manager", "Missing required CRD: certificaterequests.cert-manager.io"),
+    ):
+        if not active_addon(call, cluster, addon):
+            return message
+    values = _configuration(call, "CreateAddon")
+    role = str(values["executionRoleArn"]).rsplit("/", 1)[-1]
+    if not role.startswith(OPERATOR_ROLE_PREFIX):
+        return f"executionRoleArn must have a role name with prefix '{OPERATOR_ROLE_PREFIX}'"
+    issuer = existing_cluster(call, cluster, "CreateAddon").outputs["identities"][0]["oidcs"][0]["issuer"]
+    provider = call.arn("iam", f"oidc-provider/{issuer.removeprefix('https://')}", region=False)
+    if call.account.find(base.OIDC_PROVIDER, provider) is None or call.account.first(base.ROLE, arn=values["executionRoleArn"]) is None:
+        return "UpdateClusterInference: Not authorized to perform sts:AssumeRoleWithWebIdentity"
+    if call.account.find(base.BUCKET, values["tlsCertificateS3Bucket"]) is None:
+        return f"NoSuchBucket: The specified bucket does not exist: {values['tlsCertificateS3Bucket']}"
+    return ""
+
+
+class AccessEntry(ResourceType):
+    """Who may use the Kubernetes API: one entry a principal, and only in the API authentication modes."""
+
+    token = base.ACCESS_ENTRY
+    replace_on = ("clusterName", "principalArn", "type")
+
+    def create(self, call: Call) -> Made:
+        name, principal = call.text("clusterName"), call.text("principalArn")
+        cluster = existing_cluster(call, name, "CreateAccessEntry")
+        if cluster.get("accessConfig.authenticationMode") not in API_MODES:
+            modes = "[API, API_AND_CONFIG_MAP]"
+            message = f"The cluster's authentication mode must be set to one of {modes} to perform this operation."
+            raise _refused("CreateAccessEntry", "InvalidRequestException", message)
+        if not principal.startswith("arn:aws:iam::"):
+            raise _refused("CreateAccessEntry", "InvalidParameterException", "The principalArn parameter format is not valid")
+        taken = call.account.find(base.ACCESS_ENTRY, f"{name}:{principal}", region=call.region) is not None
+        if taken or (principal == call.account.deployer_role_arn and creator_is_admin(cluster)):
+            message = "The specified access entry resource is already in use on this cluster."
+            raise _refused("CreateAccessEntry", "ResourceInUseException", message, 409)
+        arn = call.arn("eks", f"access-entry/{name}/{call.account.hex('', call.urn, length=8)}")
+        return Made(f"{name}:{principal}", {"accessEntryArn": arn, "createdAt": "2026-01-01T00:00:00Z", "userName": principal})
+
+
+def creator_is_admin(cluster: Resource) -> bool:
+    """Whether EKS gave the cluster's creator an admin entry of its own; it does unless told not to."""
+    return cluster.get("accessConfig.bootstrapClusterCreatorAdminPermissions", True) is not False
+
+
+class AccessPolicyAssociation(ResourceType):
+    """What a principal may do; its access entry must exist."""
+
+    token = base.ACCESS_POLICY_ASSOCIATION
+    replace_on = ("clusterName", "principalArn", "policyArn", "accessScope")
+
+    def create(self, call: Call) -> Made:
+        name, principal = call.text("clusterName"), call.text("principalArn")
+        existing_cluster(call, name, "AssociateAccessPolicy")
+        if call.account.find(base.ACCESS_ENTRY, f"{name}:{principal}", region=call.region) is None:
+            message = (
+                "The specified principalArn could not be found. You can view your available access entries with 'list-access-entries'."
+            )
+            raise _refused("AssociateAccessPolicy", "ResourceNotFoundException", message, 404)
+        policy = call.text("policyArn")
+        if not policy.startswith("arn:aws:eks::aws:cluster-access-policy/"):
+            raise _refused("AssociateAccessPolicy", "InvalidParameterException", "The policyArn parameter format is not valid")
+        return Made(f"{name}#{principal}#{policy}", {"associatedAt": "2026-01-01T00:00:00Z", "modifiedAt": "2026-01-01T00:00:00Z"})
+
+
+class PodIdentityAssociation(ResourceType):
+    """A role for a service account."""
+
+    token = "aws:eks/podIdentityAssociation:PodIdentityAssociation"  # noqa: S105 - a type token
+    replace_on = ("clusterName", "namespace", "serviceAccount")
+
+    def create(self, call: Call) -> Made:
+        cluster = call.text("clusterName")
+        existing_cluster(call, cluster, "CreatePodIdentityAssociation")
+        id = call.account.hex("a", call.urn)
+        return Made(id, {"associationArn": call.arn("eks", f"podidentityassociation/{cluster}/{id}"), "associationId": id})
+
+
+TYPES: tuple[ResourceType, ...] = (Cluster(), Addon(), AccessEntry(), AccessPolicyAssociation(), PodIdentityAssociation())

@@ -1,0 +1,92 @@
+"""The data sources that a program may ask the simulated account: who calls, which region and zones, which EKS cluster."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from dpd_infra.rehearsal.account import SimulatedAccount
+from dpd_infra.rehearsal.aws import base
+from dpd_infra.rehearsal.aws.network import zone_id, zones
+from dpd_infra.rehearsal.errors import AwsError
+from dpd_infra.rehearsal.simulation import Invoke
+
+_SESSION = re.compile(r"^arn:(aws[\w-]*):sts::(\d{12}):assumed-role/([^/]+)/(.+)$")
+
+
+def _caller_identity(account: SimulatedAccount, settings: Mapping[str, Any], arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {"accountId": account.id, "arn": account.caller_arn, "userId": "AROAREHEARSAL:session", "id": account.id}
+
+
+def _session_context(account: SimulatedAccount, settings: Mapping[str, Any], arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+    arn = str(arguments["arn"])
+    session = _SESSION.match(arn)
+    if session is None:
+        return {"arn": arn, "id": arn, "issuerArn": arn, "issuerId": "", "issuerName": "", "sessionName": ""}
+    partition, number, role, name = session.groups()
+    issuer = f"arn:{partition}:iam::{number}:role/{role}"
+    return {"arn": arn, "id": arn, "issuerArn": issuer, "issuerId": "AROAREHEARSAL", "issuerName": role, "sessionName": name}
+
+
+def _partition(account: SimulatedAccount, settings: Mapping[str, Any], arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {"partition": "aws", "dnsSuffix": "amazonaws.com", "reverseDnsPrefix": "com.amazonaws", "id": "aws"}
+
+
+def _region(account: SimulatedAccount, settings: Mapping[str, Any], arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+    region = str(settings["region"])
+    endpoint = f"ec2.{region}.amazonaws.com"
+    return {"id": region, "region": region, "name": region, "endpoint": endpoint, "description": region}
+
+
+def _zones(account: SimulatedAccount, settings: Mapping[str, Any], arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+    found = zones(str(settings["region"]))
+    return {
+        "id": settings["region"],
+        "names": found,
+        "zoneIds": [zone_id(zone) for zone in found],
+        "groupNames": [settings["region"]],
+        "region": settings["region"],
+    }
+
+
+def _addon_version(account: SimulatedAccount, settings: Mapping[str, Any], arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+    name, kubernetes = arguments["addonName"], arguments["kubernetesVersion"]
+    return {
+        "id": name,
+        "addonName": name,
+        "kubernetesVersion": kubernetes,
+        "mostRecent": bool(arguments.get("mostRecent")),
+        "version": _MOST_RECENT.get(name, "v9.0.0-eksbuild.1"),
+        "region": settings["region"],
+    }
+
+
+# What a query for the version of an add-on answers: stand-ins above every minimum, no statement about what AWS serves today.
+_MOST_RECENT = {"amazon-sagemaker-hyperpod-inference": "v1.4.0-eksbuild.1"}
+
+
+def _cluster(account: SimulatedAccount, settings: Mapping[str, Any], arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+    name = str(arguments["name"])
+    found = account.find(base.CLUSTER, name, region=str(settings["region"]))
+    if found is None:
+        code, message = "ResourceNotFoundException", f"No cluster found for name: {name}."
+        raise AwsError("EKS", "DescribeCluster", code, message, status=404)
+    return {
+        **{key: value for key, value in found.outputs.items() if key not in ("vpcConfig", "accessConfig", "certificateAuthority")},
+        "id": name,
+        "accessConfigs": [found.outputs["accessConfig"]],
+        "certificateAuthorities": [found.outputs["certificateAuthority"]],
+        "vpcConfig": found.outputs["vpcConfig"],
+    }
+
+
+FUNCTIONS: dict[str, Invoke] = {
+    "aws:index/getCallerIdentity:getCallerIdentity": _caller_identity,
+    "aws:iam/getSessionContext:getSessionContext": _session_context,
+    "aws:index/getPartition:getPartition": _partition,
+    "aws:index/getRegion:getRegion": _region,
+    "aws:index/getAvailabilityZones:getAvailabilityZones": _zones,
+    "aws:eks/getAddonVersion:getAddonVersion": _addon_version,
+    "aws:eks/getCluster:getCluster": _cluster,
+}

@@ -1,0 +1,233 @@
+"""Simulated IAM, KMS and log groups: names that are taken, policies that must be detached first, documents that must fit IAM's quotas."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Mapping
+from typing import Any
+
+from dpd_infra.rehearsal.aws import base
+from dpd_infra.rehearsal.aws.base import existing, name_problem
+from dpd_infra.rehearsal.errors import AwsError
+from dpd_infra.rehearsal.simulation import Call, Made, ResourceType
+
+# IAM and STS quotas (IAM user guide, "IAM object quotas"); white space does not count.
+MANAGED_POLICY_SIZE = 6144
+ROLE_INLINE_POLICIES_SIZE = 10240
+TRUST_POLICY_SIZE = 2048
+
+
+def _document(text: str, operation: str) -> Any:
+    try:
+        document = json.loads(text)
+    except ValueError:
+        document = None
+    if not isinstance(document, Mapping) or not document.get("Statement"):
+        raise AwsError("IAM", operation, "MalformedPolicyDocument", "Syntax errors in policy.")
+    return document
+
+
+def _size(text: str) -> int:
+    return len("".join(text.split()))
+
+
+def _limit(operation: str, message: str) -> AwsError:
+    return AwsError("IAM", operation, "LimitExceeded", message, status=409)
+
+
+class Role(ResourceType):
+    """An IAM role: its name is unique in the account, and it goes only after its policies."""
+
+    token = base.ROLE
+    replace_on = ("name", "namePrefix", "path")
+    autoname = "name"
+    regional = False
+
+    def check(self, call: Call) -> Mapping[str, str]:
+        return name_problem(call, "name", r"[\w+=,.@-]{1,64}", "1 to 64 letters, digits or +=,.@-_")
+
+    def create(self, call: Call) -> Made:
+        name = call.text("name")
+        if call.account.find(base.ROLE, name) or name == call.account.deployer_role_arn.rsplit("/", 1)[-1]:
+            raise AwsError("IAM", "CreateRole", "EntityAlreadyExists", f"Role with name {name} already exists.", status=409)
+        self._trust(call, "CreateRole")
+        path = call.text("path", "/")
+        unique = call.account.hex("", call.urn).upper()
+        arn = call.arn("iam", f"role{path}{name}", region=False)
+        return Made(name, {"arn": arn, "uniqueId": f"AROA{unique}", "createDate": "2026-01-01T00:00:00Z", "path": path})
+
+    def update(self, call: Call) -> Mapping[str, Any]:
+        self._trust(call, "UpdateAssumeRolePolicy")
+        return {}
+
+    def _trust(self, call: Call, operation: str) -> None:
+        text = call.text("assumeRolePolicy")
+        _document(text, operation)
+        if _size(text) > TRUST_POLICY_SIZE:
+            raise _limit(operation, f"Cannot exceed quota for ACLSizePerRole: {TRUST_POLICY_SIZE}")
+
+    def delete(self, call: Call) -> None:
+        if call.account.all(base.ROLE_POLICY_ATTACHMENT, role=call.id) and not call.inputs.get("forceDetachPolicies"):
+            raise AwsError("IAM", "DeleteRole", "DeleteConflict", "Cannot delete entity, must detach all policies first.", status=409)
+        if call.account.all(base.ROLE_POLICY, role=call.id):
+            raise AwsError("IAM", "DeleteRole", "DeleteConflict", "Cannot delete entity, must delete policies first.", status=409)
+
+
+def _existing_role(call: Call, operation: str) -> str:
+    name = call.text("role")
+    message = f"The role with name {name} cannot be found."
+    if call.account.find(base.ROLE, name) is None:
+        raise AwsError("IAM", operation, "NoSuchEntity", message, status=404)
+    return name
+
+
+class RolePolicy(ResourceType):
+    """A role's inline policy; all of a role's share one size limit."""
+
+    token = base.ROLE_POLICY
+    replace_on = ("name", "namePrefix", "role")
+    autoname = "name"
+    regional = False
+
+    def create(self, call: Call) -> Made:
+        role = _existing_role(call, "PutRolePolicy")
+        self._fits(call, role)
+        return Made(f"{role}:{call.text('name')}")
+
+    def update(self, call: Call) -> Mapping[str, Any]:
+        self._fits(call, call.text("role"))
+        return {}
+
+    def _fits(self, call: Call, role: str) -> None:
+        _document(call.text("policy"), "PutRolePolicy")
+        others = [item for item in call.account.all(base.ROLE_POLICY, role=role) if item.id != call.id]
+        if _size(call.text("policy")) + sum(_size(item.outputs["policy"]) for item in others) > ROLE_INLINE_POLICIES_SIZE:
+            raise _limit("PutRolePolicy", f"Maximum policy size of {ROLE_INLINE_POLICIES_SIZE} bytes exceeded for role {role}")
+
+
+class Policy(ResourceType):
+    """A customer managed policy: it goes only when nothing has it attached."""
+
+    token = base.POLICY
+    replace_on = ("name", "namePrefix", "path", "description")
+    autoname = "name"
+    regional = False
+
+    def create(self, call: Call) -> Made:
+        arn = call.arn("iam", f"policy{call.text('path', '/')}{call.text('name')}", region=False)
+        if call.account.find(base.POLICY, arn):
+            message = f"A policy called {call.text('name')} already exists. Duplicate names are not allowed."
+            raise AwsError("IAM", "CreatePolicy", "EntityAlreadyExists", message, status=409)
+        self._fits(call)
+        return Made(arn, {"arn": arn, "policyId": f"ANPA{call.account.hex('', call.urn).upper()}", "attachmentCount": 0})
+
+    def update(self, call: Call) -> Mapping[str, Any]:
+        self._fits(call)
+        return {}
+
+    def _fits(self, call: Call) -> None:
+        _document(call.text("policy"), "CreatePolicy")
+        if _size(call.text("policy")) > MANAGED_POLICY_SIZE:
+            raise _limit("CreatePolicy", f"Cannot exceed quota for PolicySize: {MANAGED_POLICY_SIZE}")
+
+    def delete(self, call: Call) -> None:
+        if call.account.all(base.ROLE_POLICY_ATTACHMENT, policyArn=call.id):
+            message = "Cannot delete a policy attached to entities."
+            raise AwsError("IAM", "DeletePolicy", "DeleteConflict", message, status=409)
+
+
+class RolePolicyAttachment(ResourceType):
+    """A managed policy on a role; both must exist."""
+
+    token = base.ROLE_POLICY_ATTACHMENT
+    replace_on = ("role", "policyArn")
+    regional = False
+
+    def create(self, call: Call) -> Made:
+        role = _existing_role(call, "AttachRolePolicy")
+        arn = call.text("policyArn")
+        if not arn.startswith("arn:aws:iam::aws:policy/"):
+            code, message = "NoSuchEntity", f"Policy {arn} does not exist or is not attachable."
+            if call.account.find(base.POLICY, arn) is None:
+                raise AwsError("IAM", "AttachRolePolicy", code, message, status=404)
+        return Made(f"{role}/{arn}")
+
+
+class OpenIdConnectProvider(ResourceType):
+    """The IAM side of an issuer of web identities; one a URL."""
+
+    token = base.OIDC_PROVIDER
+    replace_on = ("url",)
+    regional = False
+
+    def create(self, call: Call) -> Made:
+        host = call.text("url").removeprefix("https://")
+        arn = call.arn("iam", f"oidc-provider/{host}", region=False)
+        if call.account.find(base.OIDC_PROVIDER, arn):
+            message = f"Provider with url https://{host} already exists."
+            raise AwsError("IAM", "CreateOpenIDConnectProvider", "EntityAlreadyExists", message, status=409)
+        thumbprints = call.inputs.get("thumbprintLists") or [call.account.hex("", host, length=40)]
+        return Made(arn, {"arn": arn, "thumbprintLists": thumbprints})
+
+
+class Key(ResourceType):
+    """A KMS key."""
+
+    token = base.KEY
+    replace_on = ("keyUsage", "customerMasterKeySpec", "multiRegion")
+
+    def create(self, call: Call) -> Made:
+        id = str(uuid.UUID(call.account.hex("", call.urn, length=32)))
+        return Made(id, {"arn": call.arn("kms", f"key/{id}"), "keyId": id, "isEnabled": True})
+
+
+class Alias(ResourceType):
+    """A name for a KMS key."""
+
+    token = base.ALIAS
+    replace_on = ("name", "namePrefix")
+
+    def create(self, call: Call) -> Made:
+        name = call.text("name")
+        arn = call.arn("kms", name)
+        if call.account.find(base.ALIAS, name, region=call.region):
+            raise AwsError("KMS", "CreateAlias", "AlreadyExistsException", f"An alias with the name {arn} already exists")
+        target = call.text("targetKeyId").rsplit("/", 1)[-1]
+        existing(
+            call,
+            base.KEY,
+            target,
+            service="KMS",
+            operation="CreateAlias",
+            code="NotFoundException",
+            message=f"Key '{target}' does not exist",
+        )
+        return Made(name, {"arn": arn, "targetKeyArn": call.arn("kms", f"key/{target}")})
+
+
+class LogGroup(ResourceType):
+    """A CloudWatch log group; EKS may have made it first."""
+
+    token = base.LOG_GROUP
+    replace_on = ("name", "namePrefix", "logGroupClass")
+    autoname = "name"
+
+    def create(self, call: Call) -> Made:
+        name = call.text("name")
+        if call.account.find(base.LOG_GROUP, name, region=call.region):
+            message = "The specified log group already exists"
+            raise AwsError("CloudWatch Logs", "CreateLogGroup", "ResourceAlreadyExistsException", message)
+        return Made(name, {"arn": call.arn("logs", f"log-group:{name}")})
+
+
+TYPES: tuple[ResourceType, ...] = (
+    Role(),
+    RolePolicy(),
+    Policy(),
+    RolePolicyAttachment(),
+    OpenIdConnectProvider(),
+    Key(),
+    Alias(),
+    LogGroup(),
+)

@@ -1,0 +1,202 @@
+"""Drive the real Pulumi engine through its Automation API against the simulated providers, and read what happened from its events."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from pulumi import automation
+from pulumi.automation import events
+
+from dpd_infra.plan.project import Project
+from dpd_infra.rehearsal.account import SimulatedAccount
+from dpd_infra.rehearsal.environment import hermetic, process_environment
+from dpd_infra.rehearsal.program import ONE_AT_A_TIME, Program, ProgramRun, split_output
+from dpd_infra.rehearsal.server import ProviderServers
+from dpd_infra.rehearsal.wire import SECRET_SIGNATURE, SIGNATURE_KEY, UNKNOWN_TEXT
+
+Action = Literal["up", "preview", "destroy", "refresh"]
+OnEvent = Callable[[events.EngineEvent], Any]
+
+STACK_TYPE = "pulumi:pulumi:Stack"
+SECRET = "[secret]"  # noqa: S105 - what the engine prints in place of a secret
+NOT_YET_KNOWN = "[known after up]"
+_COLOUR = re.compile(r"<\{%[^%]*%\}>|\x1b\[[0-9;]*m")
+
+
+class Step(NamedTuple):
+    """What the engine did with one resource."""
+
+    type: str
+    name: str
+    urn: str
+    op: str
+    """The engine's word: same, create, update, delete, replace, create-replacement, delete-replaced, read, refresh."""
+
+
+class Diagnostic(NamedTuple):
+    """One message of the engine, a provider or the program."""
+
+    severity: str
+    """`info`, `warning` or `error`."""
+    message: str
+    urn: str = ""
+
+    @property
+    def name(self) -> str:
+        """The resource's name, if the message is about one."""
+        return self.urn.rsplit("::", 1)[-1] if self.urn else ""
+
+
+@dataclass
+class Outcome:
+    """Everything one run of the engine reported."""
+
+    action: Action
+    steps: list[Step] = field(default_factory=list)
+    failed: list[Step] = field(default_factory=list)
+    diagnostics: list[Diagnostic] = field(default_factory=list)
+    outputs: dict[str, Any] = field(default_factory=dict)
+    secret_outputs: set[str] = field(default_factory=set)
+    details: dict[str, Mapping[str, events.PropertyDiff]] = field(default_factory=dict)
+    """The property changes by URN, for resources that changed."""
+    summary: dict[str, int] = field(default_factory=dict)
+    """The engine's own count of changes, as `pulumi up` prints it."""
+    error: str | None = None
+    """What the CLI said when it ended with a failure; None when all went well."""
+    program_failure: str | None = None
+    """The program's own report, when it was the program that failed."""
+    program_output: str = ""
+    duration_seconds: float = 0
+
+    def count(self, *ops: str) -> int:
+        """How many resources took one of these steps."""
+        return sum(1 for step in self.steps if step.op in ops)
+
+    @property
+    def counts(self) -> Counter[str]:
+        """How many resources took each step."""
+        return Counter(step.op for step in self.steps)
+
+    def take(self, event: events.EngineEvent) -> None:
+        """Read one engine event."""
+        if event.res_outputs_event is not None:
+            self._take_step(event.res_outputs_event.metadata)
+        elif event.resource_pre_event is not None and self.action == "preview":
+            self._take_step(event.resource_pre_event.metadata)
+        elif event.res_op_failed_event is not None:
+            self.failed.append(_step(event.res_op_failed_event.metadata))
+        elif event.summary_event is not None:
+            self.summary = {events.OpType(op).value: count for op, count in event.summary_event.resource_changes.items()}
+        elif event.diagnostic_event is not None:
+            self._take_message(event.diagnostic_event)
+
+    def _take_step(self, metadata: events.StepEventMetadata) -> None:
+        step = _step(metadata)
+        if step.type.startswith("pulumi:providers:") and step.name.startswith("default"):
+            return  # made by the engine itself; `pulumi up` does not count it either
+        if step not in self.steps:
+            self.steps.append(step)
+        if metadata.detailed_diff:
+            self.details[step.urn] = metadata.detailed_diff
+        if step.type == STACK_TYPE and metadata.new is not None and metadata.new.outputs and step.op != "delete":
+            self.outputs = {key: _readable(value) for key, value in metadata.new.outputs.items()}
+            self.secret_outputs = {key for key, value in self.outputs.items() if _hides(value)}
+
+    def _take_message(self, event: events.DiagnosticEvent) -> None:
+        text = _COLOUR.sub("", event.message).strip()
+        message = Diagnostic(event.severity.removesuffix("#err"), text, event.urn or "")
+        if text and message.severity != "debug" and not event.ephemeral and message not in self.diagnostics:
+            self.diagnostics.append(message)
+
+
+def _step(metadata: events.StepEventMetadata) -> Step:
+    return Step(metadata.type, metadata.urn.rsplit("::", 1)[-1], metadata.urn, metadata.op.value)
+
+
+def _readable(value: Any) -> Any:
+    """An output as a person reads it: what is secret or not yet known is a word."""
+    if isinstance(value, Mapping):
+        if SIGNATURE_KEY in value:
+            return SECRET if value[SIGNATURE_KEY] == SECRET_SIGNATURE else f"[{value.get('urn') or 'asset'}]"
+        return {key: _readable(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_readable(item) for item in value]
+    return NOT_YET_KNOWN if value == UNKNOWN_TEXT else value
+
+
+def _hides(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return any(_hides(item) for item in value.values())
+    if isinstance(value, list):
+        return any(_hides(item) for item in value)
+    return value == SECRET
+
+
+@dataclass
+class Engine:
+    """One stack of one workspace folder, on the real engine and against one simulated account.
+
+    `work_dir` holds `Pulumi.yaml` and `Pulumi.<stack>.yaml`; state, home and passphrase live below `state_dir`.
+    """
+
+    pulumi: Path
+    work_dir: Path
+    state_dir: Path
+    stack: str
+    account: SimulatedAccount
+    project: Project
+    on_event: OnEvent | None = None
+    secret_config: Mapping[str, str] = field(default_factory=dict)
+    """Config values to store encrypted, by `namespace:key.path[0]`."""
+
+    def run(self, action: Action, program: Program) -> Outcome:
+        """Run one operation to its end. A failed operation is an `Outcome` with an `error`, not an exception."""
+        outcome = Outcome(action)
+        run = ProgramRun(program, self.project)
+        begun = time.monotonic()
+        with ONE_AT_A_TIME, ProviderServers(self.account) as servers:
+            variables = hermetic(self.state_dir, servers.debug_providers)
+            with process_environment(self.pulumi, variables), split_output():
+                try:
+                    self._operate(action, run, outcome)
+                except automation.CommandError as error:
+                    outcome.error = _COLOUR.sub("", str(error))
+        self.account.save()
+        outcome.program_failure, outcome.program_output = run.failure, run.output
+        outcome.duration_seconds = time.monotonic() - begun
+        return outcome
+
+    def _operate(self, action: Action, run: ProgramRun, outcome: Outcome) -> None:
+        workspace = automation.LocalWorkspace(work_dir=str(self.work_dir), program=run)
+        stack = self._stack(workspace)
+
+        def take(event: events.EngineEvent) -> None:
+            outcome.take(event)
+            if self.on_event is not None:
+                self.on_event(event)
+
+        if self.secret_config:
+            values = {key: automation.ConfigValue(value, secret=True) for key, value in self.secret_config.items()}
+            stack.set_all_config(values, path=True)
+        match action:
+            case "up":
+                stack.up(on_event=take, color="never", suppress_progress=True)
+            case "preview":
+                stack.preview(on_event=take, color="never", suppress_progress=True)
+            case "destroy":
+                stack.destroy(on_event=take, color="never", suppress_progress=True, run_program=False)
+            case "refresh":
+                stack.refresh(on_event=take, color="never", suppress_progress=True, run_program=False)
+
+    def _stack(self, workspace: automation.LocalWorkspace) -> automation.Stack:
+        # Asking the backend's files first saves two starts of the CLI.
+        name = workspace.project_settings().name
+        if (self.state_dir / "backend" / ".pulumi" / "stacks" / name / f"{self.stack}.json").exists():
+            return automation.Stack.select(self.stack, workspace)
+        return automation.Stack.create(self.stack, workspace)

@@ -1,0 +1,337 @@
+"""The gRPC face of a simulated provider: what the engine asks of any provider plugin, answered from the simulated account."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from importlib import metadata
+from typing import Any, NoReturn
+
+import grpc
+from google.protobuf import empty_pb2
+from pulumi.runtime.proto import plugin_pb2, provider_pb2, provider_pb2_grpc, status_pb2
+
+from dpd_infra.rehearsal.account import Resource, SimulatedAccount
+from dpd_infra.rehearsal.diff import DEFAULTS_KEY, Change, Difference, compare
+from dpd_infra.rehearsal.errors import InitError, SimulatedError
+from dpd_infra.rehearsal.simulation import Call, Invoke, ResourceType
+from dpd_infra.rehearsal.wire import UNKNOWN, conceal, decode, encode, overlay, reveal
+
+_KINDS = {
+    (Change.ADD, False): provider_pb2.PropertyDiff.ADD,
+    (Change.ADD, True): provider_pb2.PropertyDiff.ADD_REPLACE,
+    (Change.DELETE, False): provider_pb2.PropertyDiff.DELETE,
+    (Change.DELETE, True): provider_pb2.PropertyDiff.DELETE_REPLACE,
+    (Change.UPDATE, False): provider_pb2.PropertyDiff.UPDATE,
+    (Change.UPDATE, True): provider_pb2.PropertyDiff.UPDATE_REPLACE,
+}
+
+
+class SimulatedProvider(provider_pb2_grpc.ResourceProviderServicer):
+    """One package's provider over a `SimulatedAccount`.
+
+    Subclasses name their `package`, list their resource types and invokes, and say what an unlisted type is (`type_for`). One server
+    answers every provider instance of the program: the engine opens one connection an instance, so the configuration is kept by peer.
+    """
+
+    package = ""
+    distribution = ""
+    """The Python package of the SDK, whose version the provider claims to have."""
+
+    def __init__(self, account: SimulatedAccount, types: Iterable[ResourceType] = (), invokes: Mapping[str, Invoke] | None = None) -> None:
+        self.account = account
+        self.types = {item.token: item for item in types}
+        self.invokes = dict(invokes or {})
+        self._settings: dict[str, dict[str, Any]] = {}
+        self._last_settings: dict[str, Any] = {}
+
+    # What subclasses decide
+
+    def type_for(self, token: str) -> ResourceType:
+        """The simulation of one type. Raises `SimulatedError` for a type that the package does not have."""
+        try:
+            return self.types[token]
+        except KeyError:
+            raise SimulatedError(f"unrecognized resource type: {token}") from None
+
+    def configure(self, settings: dict[str, Any]) -> dict[str, Any]:
+        """Check and complete a provider configuration. Raises `SimulatedError`."""
+        return settings
+
+    def diff_settings(self, old: Mapping[str, Any], new: Mapping[str, Any]) -> Difference:
+        """How two provider configurations differ."""
+        return compare(old, new)
+
+    def authorize(self, call: Call) -> None:
+        """Refuse, by raising, a call that its caller may not make."""
+
+    def construct(self, request: provider_pb2.ConstructRequest, context: grpc.ServicerContext) -> provider_pb2.ConstructResponse:
+        """Build a remote component. Packages that have none refuse."""
+        raise SimulatedError(f"the rehearsal does not simulate the remote component {request.type}")
+
+    def finish(self, call: Call, outputs: dict[str, Any]) -> dict[str, Any]:
+        """Outputs that every resource of the package has."""
+        return outputs
+
+    # Life cycle of the plugin
+
+    def Handshake(self, request: Any, context: grpc.ServicerContext) -> provider_pb2.ProviderHandshakeResponse:
+        return provider_pb2.ProviderHandshakeResponse(accept_secrets=True, accept_resources=True, accept_outputs=True)
+
+    def Attach(self, request: Any, context: grpc.ServicerContext) -> empty_pb2.Empty:
+        return empty_pb2.Empty()
+
+    def Cancel(self, request: Any, context: grpc.ServicerContext) -> empty_pb2.Empty:
+        return empty_pb2.Empty()
+
+    def GetPluginInfo(self, request: Any, context: grpc.ServicerContext) -> plugin_pb2.PluginInfo:
+        return plugin_pb2.PluginInfo(version=_sdk_version(self.distribution))
+
+    def GetMapping(self, request: Any, context: grpc.ServicerContext) -> provider_pb2.GetMappingResponse:
+        return provider_pb2.GetMappingResponse()
+
+    def GetMappings(self, request: Any, context: grpc.ServicerContext) -> provider_pb2.GetMappingsResponse:
+        return provider_pb2.GetMappingsResponse()
+
+    # Configuration
+
+    def CheckConfig(self, request: provider_pb2.CheckRequest, context: grpc.ServicerContext) -> provider_pb2.CheckResponse:
+        return provider_pb2.CheckResponse(inputs=request.news)
+
+    def DiffConfig(self, request: provider_pb2.DiffRequest, context: grpc.ServicerContext) -> provider_pb2.DiffResponse:
+        old = request.old_inputs if request.old_inputs.fields else request.olds
+        return _diff_response(self.diff_settings(reveal(decode(old)), reveal(decode(request.news))), delete_first=False)
+
+    def Configure(self, request: provider_pb2.ConfigureRequest, context: grpc.ServicerContext) -> provider_pb2.ConfigureResponse:
+        with _Answers(context):
+            settings = self.configure(reveal(decode(request.args)))
+            with self.account.lock:
+                self._settings[context.peer()] = settings
+                self._last_settings = settings
+        return provider_pb2.ConfigureResponse(acceptSecrets=True, supportsPreview=True, acceptResources=True, acceptOutputs=True)
+
+    def settings(self, context: grpc.ServicerContext) -> dict[str, Any]:
+        """The configuration of the provider instance that is calling."""
+        return self._settings.get(context.peer(), self._last_settings)
+
+    # Resources
+
+    def Check(self, request: provider_pb2.CheckRequest, context: grpc.ServicerContext) -> provider_pb2.CheckResponse:
+        with _Answers(context):
+            token = _type_of(request.urn)
+            kind = self.type_for(token)
+            inputs = self.name_automatically(kind, request, decode(request.news))
+            call = self._call(context, request.urn, inputs)
+            failures = [provider_pb2.CheckFailure(property=name, reason=reason) for name, reason in kind.check(call).items()]
+            return provider_pb2.CheckResponse(inputs=encode(inputs), failures=failures)
+
+    def name_automatically(self, kind: ResourceType, request: provider_pb2.CheckRequest, inputs: dict[str, Any]) -> dict[str, Any]:
+        """Fill the name as the real provider does: the resource's name, a dash and seven random hex digits, kept from then on."""
+        if kind.autoname is None or inputs.get(kind.autoname) is not None or f"{kind.autoname}Prefix" in inputs:
+            return inputs
+        old = decode(request.olds)
+        kept = old.get(kind.autoname) if kind.autoname in (old.get(DEFAULTS_KEY) or []) else None
+        name = kept or f"{request.urn.rsplit('::', 1)[-1]}-{request.randomSeed.hex()[:7]}"
+        return {**inputs, kind.autoname: name, DEFAULTS_KEY: [kind.autoname]}
+
+    def Diff(self, request: provider_pb2.DiffRequest, context: grpc.ServicerContext) -> provider_pb2.DiffResponse:
+        with _Answers(context):
+            kind = self.type_for(_type_of(request.urn))
+            old, new = reveal(decode(request.old_inputs)), reveal(decode(request.news))
+            call = self._call(context, request.urn, new, id=request.id)
+            forced = (*kind.replace_on, *kind.extra_replaces(call, old))
+            return _diff_response(compare(old, new, replace_on=forced, unordered=kind.unordered), delete_first=kind.delete_before_replace)
+
+    def Create(self, request: provider_pb2.CreateRequest, context: grpc.ServicerContext) -> provider_pb2.CreateResponse:
+        with _Answers(context):
+            given = decode(request.properties)
+            call = self._call(context, request.urn, given, timeout=request.timeout)
+            kind = self.type_for(call.token)
+            if request.preview:
+                return provider_pb2.CreateResponse(properties=encode(_with_unknowns(given, kind)))
+            with self.account.operation("create", call.token, request.urn) as ids:
+                self.authorize(call)
+                try:
+                    made = kind.create(call)
+                except InitError as error:
+                    outputs = self.finish(call, _outputs(given, error.outputs))
+                    self._remember(call, kind, error.id, given, outputs)
+                    ids.append(error.id)
+                    _fail_to_become_ready(context, error, outputs)
+                outputs = self.finish(call, _outputs(given, made.outputs))
+                self._remember(call, kind, made.id, given, outputs)
+                ids.append(made.id)
+            return provider_pb2.CreateResponse(id=made.id, properties=encode(outputs))
+
+    def Update(self, request: provider_pb2.UpdateRequest, context: grpc.ServicerContext) -> provider_pb2.UpdateResponse:
+        with _Answers(context):
+            given, old = decode(request.news), decode(request.olds)
+            call = self._call(context, request.urn, given, id=request.id, timeout=request.timeout)
+            kind = self.type_for(call.token)
+            # What the service computed stays, what the program once gave and gives no longer goes.
+            computed = {key: value for key, value in old.items() if key not in decode(request.old_inputs)}
+            if request.preview:
+                unknown = dict.fromkeys(kind.volatile, UNKNOWN)
+                return provider_pb2.UpdateResponse(properties=encode(_keep_inside({**computed, **given}, old, kind) | unknown))
+            with self.account.operation("update", call.token, request.urn) as ids:
+                ids.append(request.id)
+                self.authorize(call)
+                if call.record is None:
+                    raise SimulatedError(f"reading {call.token} ({request.id}): couldn't find resource")
+                base = _keep_inside({**computed, **given}, old, kind)
+                failed: InitError | None = None
+                try:
+                    changed = kind.update(call)
+                except InitError as error:
+                    failed, changed = error, error.outputs
+                outputs = self.finish(call, _outputs(base, changed))
+                call.record.inputs, call.record.outputs = conceal(given), conceal(outputs)
+                if failed is not None:
+                    self.account.save()
+                    _fail_to_become_ready(context, failed, outputs)
+            return provider_pb2.UpdateResponse(properties=encode(outputs))
+
+    def Delete(self, request: provider_pb2.DeleteRequest, context: grpc.ServicerContext) -> empty_pb2.Empty:
+        with _Answers(context):
+            call = self._call(context, request.urn, decode(request.old_inputs), id=request.id, timeout=request.timeout)
+            if call.record is None:
+                return empty_pb2.Empty()
+            with self.account.operation("delete", call.token, request.urn) as ids:
+                ids.append(request.id)
+                self.authorize(call)
+                self.type_for(call.token).delete(call)
+                self.account.remove(call.record)
+            return empty_pb2.Empty()
+
+    def Read(self, request: provider_pb2.ReadRequest, context: grpc.ServicerContext) -> provider_pb2.ReadResponse:
+        with _Answers(context):
+            call = self._call(context, request.urn, decode(request.inputs), id=request.id)
+            if call.record is None:
+                return provider_pb2.ReadResponse()
+            if request.properties.fields:
+                live = _live(decode(request.properties), call.record.outputs)
+                inputs = _live(decode(request.inputs), call.record.outputs)
+                return provider_pb2.ReadResponse(id=request.id, properties=encode(live), inputs=encode(inputs))
+            return provider_pb2.ReadResponse(id=request.id, properties=encode(call.record.outputs), inputs=encode(call.record.inputs))
+
+    # Functions
+
+    def Invoke(self, request: provider_pb2.InvokeRequest, context: grpc.ServicerContext) -> provider_pb2.InvokeResponse:
+        with _Answers(context):
+            invoke = self.invokes.get(request.tok)
+            if invoke is None:
+                raise SimulatedError(f"the rehearsal does not simulate the function {request.tok}")
+            settings = self.settings(context)
+            arguments = reveal(decode(request.args))
+            if arguments.get("region"):
+                settings = {**settings, "region": arguments["region"]}
+            with self.account.lock:
+                response = provider_pb2.InvokeResponse()
+                # `return` is a keyword in Python.
+                getattr(response, "return").CopyFrom(encode(invoke(self.account, settings, arguments)))
+                return response
+
+    def Call(self, request: provider_pb2.CallRequest, context: grpc.ServicerContext) -> provider_pb2.CallResponse:
+        with _Answers(context):
+            raise SimulatedError(f"the rehearsal does not simulate the method {request.tok}")
+
+    def Construct(self, request: provider_pb2.ConstructRequest, context: grpc.ServicerContext) -> provider_pb2.ConstructResponse:
+        with _Answers(context):
+            return self.construct(request, context)
+
+    # Helpers
+
+    def _call(self, context: grpc.ServicerContext, urn: str, inputs: Mapping[str, Any], *, id: str = "", timeout: float = 0) -> Call:
+        call = Call(self.account, self.settings(context), _type_of(urn), urn, reveal(inputs), id=id, timeout=timeout)
+        if id:
+            kind = self.type_for(call.token)
+            call.record = self.account.find(call.token, id, region=call.region if kind.regional else "", cluster=kind.scope(call))
+        return call
+
+    def _remember(self, call: Call, kind: ResourceType, id: str, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> None:
+        region = call.region if kind.regional else ""
+        self.account.add(Resource(call.token, id, conceal(inputs), conceal(outputs), region=region, cluster=kind.scope(call)))
+
+
+def _sdk_version(distribution: str) -> str:
+    try:
+        return metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return "0.0.0"
+
+
+def _type_of(urn: str) -> str:
+    """The resource's own type: the last of the `$`-joined types in a URN."""
+    return urn.split("::")[2].rsplit("$", 1)[-1]
+
+
+def _outputs(given: Mapping[str, Any], computed: Mapping[str, Any]) -> dict[str, Any]:
+    outputs = overlay(given, computed)
+    outputs.pop(DEFAULTS_KEY, None)
+    return outputs
+
+
+def _with_unknowns(given: Mapping[str, Any], kind: ResourceType) -> dict[str, Any]:
+    outputs = {key: value for key, value in given.items() if key != DEFAULTS_KEY}
+    for path in kind.unknown_inside:
+        outputs = overlay(outputs, _nest(path.split("."), UNKNOWN))
+    return outputs
+
+
+def _keep_inside(outputs: dict[str, Any], old: Mapping[str, Any], kind: ResourceType) -> dict[str, Any]:
+    """Carry over what the service once added inside an input."""
+    for path in kind.unknown_inside:
+        value: Any = old
+        for key in path.split("."):
+            value = reveal(value).get(key) if isinstance(reveal(value), Mapping) else None
+        if value is not None:
+            outputs = overlay(outputs, _nest(path.split("."), value))
+    return outputs
+
+
+def _nest(keys: list[str], value: Any) -> dict[str, Any]:
+    return {keys[0]: value if len(keys) == 1 else _nest(keys[1:], value)}
+
+
+def _live(known: Mapping[str, Any], live: Mapping[str, Any]) -> dict[str, Any]:
+    """The values the engine knows, replaced where the account's differ. Secrets compare by their digest, so they stay as they are."""
+    return {key: value if key not in live or conceal(value) == live[key] else live[key] for key, value in known.items()}
+
+
+def _diff_response(difference: Difference, *, delete_first: bool) -> provider_pb2.DiffResponse:
+    some = provider_pb2.DiffResponse.DIFF_SOME if difference.changes else provider_pb2.DiffResponse.DIFF_NONE
+    return provider_pb2.DiffResponse(
+        changes=some,
+        diffs=difference.top_level,
+        replaces=sorted({re.split(r"[.\[]", path, maxsplit=1)[0] for path in difference.replaces}),
+        deleteBeforeReplace=delete_first,
+        hasDetailedDiff=True,
+        detailedDiff={
+            path: provider_pb2.PropertyDiff(kind=_KINDS[change, path in difference.replaces], inputDiff=True)
+            for path, change in difference.changes.items()
+        },
+    )
+
+
+def _fail_to_become_ready(context: grpc.ServicerContext, error: InitError, outputs: Mapping[str, Any]) -> NoReturn:
+    """End the call as a provider does whose resource exists but is not ready."""
+    detail = provider_pb2.ErrorResourceInitFailed(id=error.id, properties=encode(outputs), reasons=error.reasons)
+    status = status_pb2.Status(code=grpc.StatusCode.UNKNOWN.value[0], message=str(error))
+    status.details.add().Pack(detail)
+    context.set_trailing_metadata((("grpc-status-details-bin", status.SerializeToString()),))
+    context.abort(grpc.StatusCode.UNKNOWN, str(error))
+    raise AssertionError("abort returned")
+
+
+class _Answers:
+    """Turn a `SimulatedError` into the gRPC error that carries its message."""
+
+    def __init__(self, context: grpc.ServicerContext) -> None:
+        self.context = context
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, SimulatedError):
+            self.context.abort(grpc.StatusCode.UNKNOWN, str(error))

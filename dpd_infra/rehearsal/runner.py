@@ -1,0 +1,181 @@
+"""The rehearsal of a project: its own program, its own stack file, the real engine, and a simulated account."""
+
+from __future__ import annotations
+
+import fcntl
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from dpd_infra.plan.project import Project
+from dpd_infra.rehearsal.account import SimulatedAccount
+from dpd_infra.rehearsal.engine import STACK_TYPE, Action, Diagnostic, Engine, OnEvent, Outcome, Step
+from dpd_infra.rehearsal.environment import find_pulumi
+from dpd_infra.rehearsal.program import as_program_host, project_program
+from dpd_infra.rehearsal.server import PACKAGES
+from dpd_infra.rehearsal.workspace import ProjectFiles, write_workspace
+
+DEFAULT_STATE_DIR = Path(".dpd") / "rehearsal"
+"""Where a rehearsal keeps its state, below the project's folder."""
+
+
+@dataclass(frozen=True)
+class RehearsalResult:
+    """What one rehearsed operation did."""
+
+    action: Action
+    created: int
+    updated: int
+    deleted: int
+    replaced: int
+    unchanged: int
+    outputs: Mapping[str, Any]
+    """The stack's outputs; a secret reads `[secret]`."""
+    secret_outputs: frozenset[str]
+    """Names of the outputs that are secret or hold a secret."""
+    resources: tuple[Step, ...]
+    """Every step of the engine: type, name, URN and operation."""
+    duration_seconds: float
+    diagnostics: tuple[Diagnostic, ...] = ()
+    program_output: str = ""
+    """What the program printed."""
+
+    @property
+    def changes(self) -> int:
+        """How many resources were created, updated, deleted or replaced."""
+        return self.created + self.updated + self.deleted + self.replaced
+
+
+class RehearsalFailed(Exception):
+    """A rehearsed operation ended with a failure. The message names the resource and what the simulated service said, once."""
+
+    def __init__(self, result: RehearsalResult, message: str) -> None:
+        super().__init__(message)
+        self.result = result
+        self.message = message
+
+
+class RehearsalBusy(Exception):
+    """Another process is rehearsing in the same state folder."""
+
+
+@dataclass
+class Rehearsal:
+    """Rehearse a project's stack.
+
+    `project_dir` is the folder of `Pulumi.yaml`; `state_dir` (default `<project_dir>/.dpd/rehearsal`) holds all that the rehearsal
+    writes. Without an `account` one is kept in that folder, shared by all stacks of the project, so that a second run finds what the
+    first one made. `on_event` receives every engine event. Raises `PulumiNotFound` and `ProjectNotFound`.
+    """
+
+    project_dir: Path
+    stack: str
+    state_dir: Path | None = None
+    account: SimulatedAccount | None = None
+    on_event: OnEvent | None = field(default=None, kw_only=True)
+
+    def up(self) -> RehearsalResult:
+        """Create or update everything. Raises `RehearsalFailed`."""
+        return self._run("up")
+
+    def preview(self) -> RehearsalResult:
+        """Say what `up` would do. Raises `RehearsalFailed`."""
+        return self._run("preview")
+
+    def destroy(self) -> RehearsalResult:
+        """Delete everything. Raises `RehearsalFailed`."""
+        return self._run("destroy")
+
+    def refresh(self) -> RehearsalResult:
+        """Read everything anew from the account. Raises `RehearsalFailed`."""
+        return self._run("refresh")
+
+    def reset(self) -> None:
+        """Forget the rehearsals of this project: all stacks, and the account."""
+        with self._locked() as state_dir:
+            for item in state_dir.iterdir():
+                if item.name != _LOCK:
+                    shutil.rmtree(item) if item.is_dir() else item.unlink()
+
+    def _run(self, action: Action) -> RehearsalResult:
+        pulumi = find_pulumi(self.project_dir)
+        files = ProjectFiles.read(self.project_dir, self.stack)
+        with self._locked() as state_dir:
+            account = self.account or SimulatedAccount(state_dir / "account.json")
+            work_dir = state_dir / "work" / files.stack.replace("/", "-")
+            engine = Engine(
+                pulumi=pulumi,
+                work_dir=work_dir,
+                state_dir=state_dir,
+                stack=files.stack,
+                account=account,
+                project=Project(root=files.root, chart_required=False, rehearsal=True),
+                on_event=self.on_event,
+                secret_config=write_workspace(files, work_dir),
+            )
+            with as_program_host(files.root, files.main):
+                outcome = engine.run(action, project_program(files.root, files.main))
+        result = result_of(outcome)
+        if outcome.error is not None:
+            raise RehearsalFailed(result, failure_message(outcome))
+        return result
+
+    @contextmanager
+    def _locked(self) -> Iterator[Path]:
+        state_dir = (self.state_dir or self.project_dir / DEFAULT_STATE_DIR).resolve()
+        state_dir.mkdir(parents=True, exist_ok=True)
+        with (state_dir / _LOCK).open("w", encoding="utf-8") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                raise RehearsalBusy(f"another rehearsal is running in {state_dir}") from None
+            yield state_dir
+
+
+_LOCK = "lock"
+
+
+def result_of(outcome: Outcome) -> RehearsalResult:
+    """The outcome as a frozen result. Replacements count once; the stack itself and its providers count as the engine counts them."""
+    return RehearsalResult(
+        action=outcome.action,
+        created=outcome.count("create"),
+        updated=outcome.count("update"),
+        deleted=outcome.count("delete"),
+        replaced=outcome.count("replace"),
+        unchanged=outcome.count("same"),
+        outputs=outcome.outputs,
+        secret_outputs=frozenset(outcome.secret_outputs),
+        resources=tuple(outcome.steps),
+        duration_seconds=outcome.duration_seconds,
+        diagnostics=tuple(outcome.diagnostics),
+        program_output=outcome.program_output,
+    )
+
+
+def failure_message(outcome: Outcome) -> str:
+    """What failed, in as few lines as say it: the program's own report, or each failed resource with what the service said."""
+    if outcome.program_failure is not None:
+        return outcome.program_failure
+    errors = [item for item in outcome.diagnostics if item.severity == "error"]
+    about = [item for item in errors if item.urn and f"::{STACK_TYPE}::" not in item.urn]
+    if about:
+        return "\n".join(f"{item.name} ({_type(item.urn)}): {_plain(item.message)}" for item in about)
+    rest = [_plain(item.message) for item in errors if item.message != "update failed"]
+    text = "\n".join(dict.fromkeys(rest)) or _plain(outcome.error or "")
+    if "no resource plugin" in text:
+        simulated = ", ".join(kind.package for kind in PACKAGES)
+        text += f"\nA rehearsal simulates these packages: {simulated}."
+    return text
+
+
+def _type(urn: str) -> str:
+    return urn.split("::")[2].rsplit("$", 1)[-1]
+
+
+def _plain(message: str) -> str:
+    """A message without the traceback that the Python host adds."""
+    return message.split("\nTraceback (most recent call last)", 1)[0].strip()

@@ -1,0 +1,242 @@
+"""A whole inference platform from raw provider resources, each part optional, so that a test can leave one out and see what refuses."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pulumi
+import pulumi_aws as aws
+import pulumi_aws_native as native
+import pulumi_kubernetes as k8s
+
+TRUST = json.dumps({"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "sts:AssumeRole"}]})
+POLICY = json.dumps({"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "logs:PutLogEvents", "Resource": "*"}]})
+DEPLOYER = "arn:aws:iam::123456789012:role/rehearsal-deployer"
+CLUSTER_ADMIN = "arn:aws:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy"
+REGION = "us-east-2"
+
+
+@dataclass
+class RawPlatform:
+    """What to build; every field is a switch or a value that a test may turn."""
+
+    cidr: str = "10.0.0.0/16"
+    default_route: bool = True
+    authentication_mode: str = "API"
+    deployer_access: bool = True
+    deployer_policy: bool = True
+    dependencies: bool = True
+    dependencies_wait: bool = False
+    lifecycle_script: bool = True
+    node_policy: bool = True
+    hyperpod: bool = True
+    groups: Mapping[str, int] = field(default_factory=lambda: {"decode": 1, "prefill": 1, "system": 2})
+    group_order: tuple[str, ...] = ()
+    node_addons: tuple[str, ...] = ("coredns", "cert-manager", "aws-mountpoint-s3-csi-driver", "aws-fsx-csi-driver", "metrics-server")
+    addons_after_nodes: bool = True
+    operator: bool = True
+    operator_role: str = "SageMakerHyperPodInference-test"
+    operator_configuration: tuple[str, ...] = ("executionRoleArn", "tlsCertificateS3Bucket")
+    oidc_provider: bool = True
+    endpoint: bool = True
+    endpoint_after_operator: bool = True
+    prefill_replicas: int = 1
+    endpoint_timeout: str | None = None
+    tls_force_destroy: bool = True
+
+    def __call__(self) -> None:
+        """The Pulumi program."""
+        self._network()
+        self._control_plane()
+        if self.hyperpod:
+            self._hyperpod()
+        self._addons()
+        if self.endpoint:
+            self._endpoint()
+
+    def _network(self) -> None:
+        self.vpc = aws.ec2.Vpc("vpc", cidr_block=self.cidr, tags={"Name": "test"})
+        prefix = self.cidr.rsplit(".", 2)[0]
+        gateway = aws.ec2.InternetGateway("igw", vpc_id=self.vpc.id)
+        public = aws.ec2.Subnet("public", vpc_id=self.vpc.id, cidr_block=f"{prefix}.0.0/24", availability_zone=f"{REGION}a")
+        eip = aws.ec2.Eip("eip", domain="vpc", opts=pulumi.ResourceOptions(depends_on=[gateway]))
+        nat = aws.ec2.NatGateway("nat", subnet_id=public.id, allocation_id=eip.id, opts=pulumi.ResourceOptions(depends_on=[gateway]))
+        self.subnets = []
+        self.routes: list[pulumi.Resource] = []
+        for index, zone in enumerate("ab"):
+            block = f"{prefix}.{64 * (index + 1)}.0/19"
+            subnet = aws.ec2.Subnet(f"private-{zone}", vpc_id=self.vpc.id, cidr_block=block, availability_zone=f"{REGION}{zone}")
+            table = aws.ec2.RouteTable(f"private-{zone}", vpc_id=self.vpc.id)
+            association = aws.ec2.RouteTableAssociation(f"private-{zone}", subnet_id=subnet.id, route_table_id=table.id)
+            self.routes.append(association)
+            if self.default_route:
+                target = {"destination_cidr_block": "0.0.0.0/0", "nat_gateway_id": nat.id}
+                self.routes.append(aws.ec2.Route(f"private-{zone}", route_table_id=table.id, **target))
+            self.subnets.append(subnet)
+        self.group = aws.ec2.SecurityGroup("nodes", vpc_id=self.vpc.id, description="nodes")
+        aws.vpc.SecurityGroupIngressRule(
+            "efa", security_group_id=self.group.id, referenced_security_group_id=self.group.id, ip_protocol="-1"
+        )
+
+    def _control_plane(self) -> None:
+        role = aws.iam.Role("eks", assume_role_policy=TRUST)
+        policy = "arn:aws:iam::aws:policy/AmazonEKSClusterPolicy"
+        attached = aws.iam.RolePolicyAttachment("eks", role=role.name, policy_arn=policy)
+        self.eks = aws.eks.Cluster(
+            "eks",
+            name="test",
+            role_arn=role.arn,
+            version="1.33",
+            bootstrap_self_managed_addons=False,
+            access_config={"authentication_mode": self.authentication_mode, "bootstrap_cluster_creator_admin_permissions": False},
+            vpc_config={"subnet_ids": [subnet.id for subnet in self.subnets], "endpoint_private_access": True},
+            opts=pulumi.ResourceOptions(depends_on=[attached]),
+        )
+        ready: list[pulumi.Resource] = []
+        if self.deployer_access:
+            entry = aws.eks.AccessEntry("deployer", cluster_name=self.eks.name, principal_arn=DEPLOYER)
+            ready.append(entry)
+            if self.deployer_policy:
+                association = aws.eks.AccessPolicyAssociation(
+                    "deployer",
+                    cluster_name=self.eks.name,
+                    principal_arn=DEPLOYER,
+                    policy_arn=CLUSTER_ADMIN,
+                    access_scope={"type": "cluster"},
+                    opts=pulumi.ResourceOptions(depends_on=[entry]),
+                )
+                ready.append(association)
+        self.issuer = self.eks.identities[0].oidcs[0].issuer
+        self.oidc = None
+        if self.oidc_provider:
+            self.oidc = aws.iam.OpenIdConnectProvider("oidc", url=self.issuer, client_id_lists=["sts.amazonaws.com"])
+        self.cni = aws.eks.Addon("vpc-cni", cluster_name=self.eks.name, addon_name="vpc-cni", addon_version="v1.20.4-eksbuild.1")
+        self.kubernetes = k8s.Provider(
+            "eks", kubeconfig=kubeconfig(self.eks), cluster_identifier="test", opts=pulumi.ResourceOptions(depends_on=ready)
+        )
+
+    def _in_cluster(self, *depends_on: pulumi.Resource, timeout: str | None = None) -> pulumi.ResourceOptions:
+        timeouts = pulumi.CustomTimeouts(create=timeout, update=timeout) if timeout else None
+        return pulumi.ResourceOptions(provider=self.kubernetes, depends_on=list(depends_on), custom_timeouts=timeouts)
+
+    def _hyperpod(self) -> None:
+        bucket = aws.s3.Bucket("lifecycle", bucket="sagemaker-test-lifecycle")
+        needs: list[pulumi.Resource] = [self.cni, *self.routes]
+        if self.lifecycle_script:
+            script = pulumi.StringAsset("#!/bin/bash\n")
+            needs.append(aws.s3.BucketObjectv2("on_create.sh", bucket=bucket.bucket, key="scripts/on_create.sh", source=script))
+        role = aws.iam.Role("node", assume_role_policy=TRUST)
+        if self.node_policy:
+            needs.append(aws.iam.RolePolicy("node", role=role.name, policy=POLICY))
+        if self.dependencies:
+            release = k8s.helm.v3.Release(
+                "hyperpod-dependencies",
+                chart="./charts/hyperpod-dependencies-9f496a6.tgz",
+                name="hyperpod-dependencies",
+                namespace="kube-system",
+                skip_await=not self.dependencies_wait,
+                opts=self._in_cluster(self.cni),
+            )
+            needs.append(release)
+        self.cluster = native.sagemaker.Cluster(
+            "hyperpod",
+            cluster_name="test",
+            orchestrator={"eks": {"cluster_arn": self.eks.arn}},
+            vpc_config={"subnets": [self.subnets[0].id], "security_group_ids": [self.group.id]},
+            node_provisioning_mode=native.sagemaker.ClusterNodeProvisioningMode.CONTINUOUS,
+            instance_groups=[self._group(name, role.arn) for name in self.group_order or sorted(self.groups)],  # pyright: ignore[reportArgumentType]
+            opts=pulumi.ResourceOptions(depends_on=needs),
+        )
+
+    def _group(self, name: str, role: pulumi.Output[str]) -> dict[str, Any]:
+        return {
+            "instance_group_name": name,
+            "instance_count": self.groups[name],
+            "instance_type": "ml.c5.4xlarge" if name == "system" else "ml.p5.48xlarge",
+            "execution_role": role,
+            "life_cycle_config": {"source_s3_uri": "s3://sagemaker-test-lifecycle/scripts/", "on_create": "on_create.sh"},
+        }
+
+    def _addons(self) -> None:
+        after: list[pulumi.Resource] = [self.cluster] if self.hyperpod and self.addons_after_nodes else []
+        addons = [self._addon(name, after) for name in self.node_addons]
+        self.operator_addon = None
+        if not self.operator:
+            return
+        tls = aws.s3.Bucket("tls", bucket="hyperpod-tls-test", force_destroy=self.tls_force_destroy)
+        role = aws.iam.Role("operator", name=self.operator_role, assume_role_policy=TRUST)
+        values = {"executionRoleArn": role.arn, "tlsCertificateS3Bucket": tls.bucket}
+        configuration = pulumi.Output.json_dumps({key: values[key] for key in self.operator_configuration})
+        needs = [*addons, *after, *([self.oidc] if self.oidc else [])]
+        self.operator_addon = self._addon("amazon-sagemaker-hyperpod-inference", needs, configuration)
+
+    def _addon(self, name: str, after: list[pulumi.Resource], configuration: pulumi.Input[str] | None = None) -> aws.eks.Addon:
+        options = pulumi.ResourceOptions(depends_on=after)
+        return aws.eks.Addon(name, cluster_name=self.eks.name, addon_name=name, configuration_values=configuration, opts=options)
+
+    def _endpoint(self) -> None:
+        after = [self.operator_addon] if self.operator_addon and self.endpoint_after_operator else []
+        k8s.apiextensions.CustomResource(
+            "endpoint",
+            api_version="inference.sagemaker.aws.amazon.com/v1",
+            kind="InferenceEndpointConfig",
+            metadata={
+                "name": "dpd-test",
+                "namespace": "default",
+                "annotations": {"pulumi.com/waitFor": "jsonpath={.status.state}=DeploymentComplete"},
+            },
+            spec={
+                "modelName": "llama",
+                "endpointName": "dpd-test",
+                "instanceType": "ml.p5.48xlarge",
+                "modelSourceConfig": {"modelSourceType": "s3"},
+                "pdSpec": {
+                    "prefillSpec": role_spec(self.prefill_replicas, "prefill"),
+                    "decodingSpec": role_spec(1, "decode"),
+                },
+                "worker": {"image": "x", "resources": {}},
+            },
+            opts=self._in_cluster(*after, timeout=self.endpoint_timeout),
+        )
+
+
+def role_spec(replicas: int, group: str) -> dict[str, Any]:
+    """One role of a DPD endpoint, on a group of its own."""
+    return {
+        "replicas": replicas,
+        "nodeSelector": {"sagemaker.amazonaws.com/instance-group-name": group},
+        "resources": {"limits": {"nvidia.com/gpu": "8"}},
+    }
+
+
+def kubeconfig(cluster: aws.eks.Cluster) -> pulumi.Output[str]:
+    """A kubeconfig of an EKS cluster, with the AWS CLI as credential plugin."""
+    return pulumi.Output.json_dumps(
+        {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [
+                {
+                    "name": "eks",
+                    "cluster": {"server": cluster.endpoint, "certificate-authority-data": cluster.certificate_authority.data},
+                }
+            ],
+            "contexts": [{"name": "eks", "context": {"cluster": "eks", "user": "eks"}}],
+            "current-context": "eks",
+            "users": [
+                {
+                    "name": "eks",
+                    "user": {
+                        "exec": {
+                            "apiVersion": "client.authentication.k8s.io/v1beta1",
+                            "command": "aws",
+                            "args": ["eks", "get-token", "--cluster-name", cluster.name],
+                        }
+                    },
+                }
+            ],
+        }
+    )
