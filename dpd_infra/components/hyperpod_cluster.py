@@ -1,0 +1,147 @@
+"""The HyperPod cluster: the nodes' role, their lifecycle scripts, and the instance groups."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pulumi
+import pulumi_aws as aws
+import pulumi_aws_native as aws_native
+
+from dpd_infra.components import tokens
+from dpd_infra.components._base import Component
+from dpd_infra.components._buckets import MadeBucket, make_bucket
+from dpd_infra.components._roles import MadeRole, make_role
+from dpd_infra.components._tags import aws_tags
+from dpd_infra.components.handles import Account, ClusterHandle, ControlPlaneHandle, NetworkHandle
+from dpd_infra.plan.groups import plan_groups
+from dpd_infra.plan.iam import NODE_MANAGED_POLICIES, node_role
+from dpd_infra.render.hyperpod_cluster import native_arguments, render_cluster
+from dpd_infra.render.lifecycle import lifecycle_scripts
+from dpd_infra.spec.cluster import ClusterSpec
+
+_SCRIPT_FOLDER = "lifecycle"
+"""The folder of the scripts. It never changes: a changed script is a new version of its object and leaves the cluster alone."""
+
+
+class HyperPodCluster(Component):
+    """A SageMaker HyperPod cluster that is orchestrated by EKS.
+
+    Its name, its network and its EKS cluster cannot be changed: aws-native deletes the old cluster before it makes the new one, so the
+    cluster is protected unless the spec says otherwise. aws-native honours no custom timeouts: it waits as long as the service does (12
+    hours at most) and as the caller's credentials live.
+    """
+
+    token = tokens.HYPERPOD_CLUSTER
+
+    cluster_name: pulumi.Output[str]
+    cluster_arn: pulumi.Output[str]
+    execution_role_arn: pulumi.Output[str]
+    """The role of the nodes."""
+    lifecycle_uri: pulumi.Output[str]
+    """Where the nodes' scripts are."""
+    cluster: aws_native.sagemaker.Cluster
+    handle: ClusterHandle
+
+    def __init__(
+        self,
+        name: str,
+        spec: ClusterSpec,
+        *,
+        account: Account,
+        network: NetworkHandle,
+        control_plane: ControlPlaneHandle,
+        dependencies: Sequence[pulumi.Resource] = (),
+        default_name: str,
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        """Make the cluster and what it needs.
+
+        `dependencies` is what HyperPod needs in the EKS cluster before it is made: the chart's release. `default_name` is the cluster's
+        name where the spec has none.
+        """
+        cluster_name = spec.name or default_name
+        groups = {group.name: group.spec.instance_type for group in plan_groups(spec.instance_groups)}
+        bucket_name = account.naming.lifecycle_bucket(account.account_id)
+        super().__init__(name, {"clusterName": cluster_name, "instanceGroups": groups}, opts)
+
+        bucket = make_bucket(
+            self, f"{name}-lifecycle", bucket_name=bucket_name, versioned=True, account=account, suffix="lifecycle-scripts"
+        )
+        scripts = self._scripts(name, bucket)
+        role = self._role(name, spec, account, network, control_plane, bucket)
+        lifecycle_uri = f"s3://{bucket_name}/{_SCRIPT_FOLDER}"
+        request = render_cluster(
+            spec,
+            name=cluster_name,
+            eks_cluster_arn=control_plane.arn,
+            execution_role_arn=role.arn,
+            lifecycle_uri=lifecycle_uri,
+            security_group_ids=network.node_security_group_ids,
+            subnet_ids=network.gpu_subnet_ids,
+            tags=aws_tags(account, "hyperpod"),
+        )
+        before = (*role.resources, *bucket.resources, *scripts, *dependencies, *network.resources, *control_plane.resources)
+        self.cluster = aws_native.sagemaker.Cluster(
+            f"{name}-cluster", opts=self._child(depends_on=before, protect=spec.protect), **native_arguments(request)
+        )
+
+        self.cluster_name = pulumi.Output.from_input(cluster_name)
+        self.cluster_arn = self.cluster.cluster_arn
+        self.execution_role_arn = role.arn
+        self.lifecycle_uri = pulumi.Output.from_input(lifecycle_uri)
+        self.handle = ClusterHandle(
+            name=cluster_name,
+            arn=self.cluster_arn,
+            execution_role_arn=self.execution_role_arn,
+            instance_groups=groups,
+            resources=(self.cluster,),
+        )
+        self.register_outputs(
+            {
+                "clusterName": self.cluster_name,
+                "clusterArn": self.cluster_arn,
+                "executionRoleArn": self.execution_role_arn,
+                "lifecycleUri": self.lifecycle_uri,
+            }
+        )
+
+    def _scripts(self, name: str, bucket: MadeBucket) -> tuple[aws.s3.BucketObjectv2, ...]:
+        """One object a script. Objects carry no tags: S3 allows ten on an object, and a stack may have fifty."""
+        return tuple(
+            aws.s3.BucketObjectv2(
+                f"{name}-lifecycle-{script}",
+                bucket=bucket.bucket.bucket,
+                key=f"{_SCRIPT_FOLDER}/{script}",
+                content=content,
+                content_type="text/x-shellscript",
+                override_provider={"default_tags": {"tags": {}}},
+                opts=self._child(depends_on=bucket.resources),
+            )
+            for script, content in lifecycle_scripts().items()
+        )
+
+    def _role(
+        self, name: str, spec: ClusterSpec, account: Account, network: NetworkHandle, control_plane: ControlPlaneHandle, bucket: MadeBucket
+    ) -> MadeRole:
+        keys = sorted({group.volume_key_arn for group in spec.instance_groups.values() if group.volume_key_arn})
+        plan = pulumi.Output.all(
+            vpc_id=network.vpc_id,
+            subnet_ids=network.gpu_subnet_ids,
+            security_group_ids=network.node_security_group_ids,
+            cluster_arn=control_plane.arn,
+            lifecycle_bucket_arn=bucket.bucket.arn,
+        ).apply(
+            lambda known: node_role(
+                region=account.region, account_id=account.account_id, partition=account.partition, volume_key_arns=keys, **known
+            )
+        )
+        return make_role(
+            self,
+            f"{name}-execution",
+            plan,
+            role_name=account.naming.role("hyperpod-node"),
+            managed_policies=NODE_MANAGED_POLICIES,
+            account=account,
+            suffix="hyperpod-node-role",
+        )
