@@ -67,6 +67,8 @@ class ControlPlaneHandle:
     """Every Kubernetes resource goes through it."""
     resources: tuple[pulumi.Resource, ...] = ()
     """What must stand before anything uses the cluster: access entries with their policies, and the add-ons that need no nodes."""
+    cluster_resource: pulumi.Resource | None = None
+    """The EKS cluster itself, where it is ours: what lives in it need not be deleted when it goes."""
 
 
 @dataclass(frozen=True, slots=True)

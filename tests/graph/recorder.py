@@ -287,7 +287,9 @@ class _RecordingMonitor(MockMonitor):
         assert request.tok in self.invokes, f"no result for the invoke {request.tok}: add it to tests/graph/mock_outputs.py"
         result = struct_pb2.Struct()
         result.update(self.invokes[request.tok])
-        return resource_pb2.ResourceInvokeResponse(**{"return": result})
+        response = resource_pb2.ResourceInvokeResponse()
+        getattr(response, "return").CopyFrom(result)
+        return response
 
     def RegisterResource(self, request: Any) -> Any:
         urn = self.make_urn(request.parent, request.type, request.name)

@@ -1,0 +1,84 @@
+"""The way into an EKS cluster's Kubernetes API: access entries with their policies, and the provider that stands behind them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+import pulumi
+import pulumi_aws as aws
+import pulumi_kubernetes as kubernetes
+
+from dpd_infra.catalog.addons import VPC_CNI
+from dpd_infra.components._tags import aws_tags
+from dpd_infra.components.handles import Account
+from dpd_infra.plan.access import EntryPlan
+from dpd_infra.plan.addon_versions import below_minimum
+from dpd_infra.render.kubeconfig import kubeconfig
+from dpd_infra.spec.aws import AwsSettings
+
+
+def deployer_arn(parent: pulumi.Resource) -> str:
+    """The IAM principal behind whoever deploys: of an assumed role's session the role, because an access entry takes no session."""
+    inside = pulumi.InvokeOptions(parent=parent)
+    return aws.iam.get_session_context(arn=aws.get_caller_identity(opts=inside).arn, opts=inside).issuer_arn
+
+
+def access_policies(
+    parent: pulumi.Resource, name: str, plans: Sequence[EntryPlan], *, cluster: aws.eks.Cluster, account: Account
+) -> tuple[pulumi.Resource, ...]:
+    """Make every entry and return its policies: once they stand, their principals may use the API."""
+    inside = pulumi.ResourceOptions(parent=parent)
+    associations: list[pulumi.Resource] = []
+    for plan in plans:
+        entry = aws.eks.AccessEntry(
+            f"{name}-{plan.name}",
+            cluster_name=cluster.name,
+            principal_arn=plan.principal_arn,
+            tags=aws_tags(account, plan.name),
+            opts=inside,
+        )
+        associations += [
+            aws.eks.AccessPolicyAssociation(
+                f"{name}-{plan.name}-{right.policy}",
+                cluster_name=cluster.name,
+                principal_arn=plan.principal_arn,
+                policy_arn=right.arn(account.partition),
+                access_scope={"type": "namespace", "namespaces": list(right.namespaces)} if right.namespaces else {"type": "cluster"},
+                opts=pulumi.ResourceOptions(parent=parent, depends_on=[entry]),
+            )
+            for right in plan.rights
+        ]
+    return tuple(associations)
+
+
+def kubernetes_provider(
+    parent: pulumi.Resource,
+    name: str,
+    *,
+    cluster: aws.eks.Cluster,
+    cluster_name: str,
+    generation: int,
+    vpc_cni: aws.eks.Addon,
+    settings: AwsSettings,
+    after: Sequence[pulumi.Resource],
+) -> kubernetes.Provider:
+    """The provider of every Kubernetes resource, once its user may use the API (`after`) and the VPC CNI is one that HyperPod takes."""
+    config = pulumi.Output.all(cluster.endpoint, cluster.certificate_authority.data, vpc_cni.addon_version).apply(
+        lambda known: _kubeconfig_json(cluster_name, endpoint=known[0], authority=known[1], vpc_cni_version=known[2], settings=settings)
+    )
+    return kubernetes.Provider(
+        name,
+        kubeconfig=config,
+        # By it alone the provider, and every resource with it, is replaced: a kubeconfig that a preview does not know replaces nothing.
+        cluster_identifier=f"{cluster_name}-{generation}",
+        opts=pulumi.ResourceOptions(parent=parent, depends_on=list(after)),
+    )
+
+
+def _kubeconfig_json(cluster_name: str, *, endpoint: str, authority: str, vpc_cni_version: str, settings: AwsSettings) -> str:
+    """The kubeconfig as text. Raises `ValueError` for a VPC CNI below HyperPod's minimum, which stops every Kubernetes resource."""
+    if wrong := below_minimum(vpc_cni_version, VPC_CNI.minimum):
+        raise ValueError(f"the add-on {VPC_CNI.name}: {wrong}; pin a newer one, controlPlane.addonVersions.{VPC_CNI.name}")
+    config = kubeconfig(cluster_name=cluster_name, endpoint=endpoint, certificate_authority=authority, settings=settings)
+    return json.dumps(config, sort_keys=True)
