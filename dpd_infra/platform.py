@@ -54,7 +54,7 @@ class Platform(Component):
         """
         settings = aws_settings or running_aws_settings()
         refuse_errors(check(StackSubject(region=settings.region, platform=spec, operator=spec.operator.facts)))
-        providers = providers or aws_providers(settings)
+        providers = providers or aws_providers(name, settings)
         super().__init__(
             name,
             {"name": spec.name, "region": settings.region},
@@ -63,7 +63,8 @@ class Platform(Component):
         account = self._account(spec, settings, providers)
 
         below = pulumi.ResourceOptions(parent=self)
-        self.network = Network(f"{name}-network", spec.network, account=account, opts=below)
+        eks_name = spec.control_plane.name or spec.name
+        self.network = Network(f"{name}-network", spec.network, account=account, cluster_name=eks_name, opts=below)
         self.control_plane = ControlPlane(
             f"{name}-control-plane",
             spec.control_plane,
@@ -122,10 +123,10 @@ class Platform(Component):
     def _outputs(self, settings: AwsSettings) -> dict[str, pulumi.Output]:
         return {
             "region": pulumi.Output.from_input(settings.region),
+            "zone": pulumi.Output.from_input(self.network.handle.zone),
             "vpcId": self.network.vpc_id,
             "eksClusterName": self.control_plane.cluster_name,
             "hyperPodClusterName": self.cluster.cluster_name,
             "hyperPodClusterArn": self.cluster.cluster_arn,
             "operatorAddonVersion": pulumi.Output.from_input(self.operator.addon_version),
-            "kubeconfig": pulumi.Output.secret(self.control_plane.kubeconfig),
         }

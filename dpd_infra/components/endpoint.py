@@ -155,7 +155,7 @@ def _gated(body: dict[str, Any], facts: OperatorFacts, name: str) -> Callable[[s
                 f"endpoint {name} was checked for inference add-on {facts.addon_version}, the cluster has {actual}: raise the add-on there, "
                 "or check for the version that is there (OperatorFacts)"
             )
-            raise ValueError(message)
+            raise pulumi.RunError(message)
         return body
 
     return gate

@@ -7,6 +7,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from dpd_infra.catalog.addons import CONTROL_PLANE_ADDONS
+from dpd_infra.catalog.addons import NODE_ADDONS as CATALOG_NODE_ADDONS
 from dpd_infra.rehearsal.account import Resource
 from dpd_infra.rehearsal.aws import base
 from dpd_infra.rehearsal.aws.base import existing_security_group, existing_subnet, name_problem
@@ -21,6 +23,12 @@ NODE_ADDONS = frozenset({"coredns", "cert-manager", "aws-mountpoint-s3-csi-drive
 """Add-ons whose pods need a node before they turn ACTIVE."""
 
 OPERATOR_ROLE_PREFIX = "SageMakerHyperPodInference"
+
+
+def _default_version(addon: str) -> str:
+    """What an unpinned add-on gets: the lowest version that is documented to work, because the real default moves with the service."""
+    minimum = next((known.minimum for known in (*CONTROL_PLANE_ADDONS, *CATALOG_NODE_ADDONS) if known.name == addon), None) or "v1.0.0"
+    return minimum if "-eksbuild." in minimum else f"{minimum}-eksbuild.1"
 
 
 def nodes(call: Call, cluster: str) -> int:
@@ -158,7 +166,7 @@ class Addon(ResourceType):
             raise _refused("CreateAddon", "ResourceInUseException", "Addon already exists.", 409)
         _configuration(call, "CreateAddon")
         outputs = {
-            "addonVersion": call.text("addonVersion", "v1.0.0-eksbuild.1"),
+            "addonVersion": call.text("addonVersion", _default_version(name)),
             "arn": call.arn("eks", f"addon/{cluster}/{name}/{call.account.hex('', call.urn, length=8)}"),
             "createdAt": "2026-01-01T00:00:00Z",
             "modifiedAt": "2026-01-01T00:00:00Z",
