@@ -11,7 +11,7 @@ from dpd_infra.spec.inference_endpoint_config.fields import CrdModel, since
 
 
 class ModelSourceType(StrEnum):
-    """Which source is read."""
+    """The kinds of sources."""
 
     FSX = "fsx"
     S3 = "s3"
