@@ -32,7 +32,7 @@ class WorkerSpec(Spec):
 
     image: str = sourced(HYPERPOD_VLLM.source, default=HYPERPOD_VLLM.reference, min_length=1)
     """The image. Both roles run the same one."""
-    image_holds: frozenset[ImagePart] = frozenset()
+    image_holds: tuple[ImagePart, ...] = ()
     """For an image that is not in the catalog: a statement of what it holds. DPD needs vllm, lmcache, nixl and efa."""
     port: StrictInt = sourced(PUBLISHED_EXAMPLE, default=8000, ge=1, le=65535)
     """Where the server listens; also its `--port`."""

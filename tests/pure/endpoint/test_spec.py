@@ -69,7 +69,11 @@ def test_other_parts_of_the_manifest_may_be_overridden(overrides: dict[str, Any]
 
 
 def test_what_was_written_comes_back_as_yaml_data() -> None:
-    data = MINIMAL | {"routing": {"threshold": 0}, "worker": {"environment": {"A": None}}, "prefill": {"args": ["--enforce-eager"]}}
+    data = MINIMAL | {
+        "routing": {"threshold": 0},
+        "worker": {"environment": {"A": None}, "imageHolds": ["vllm", "efa"]},
+        "prefill": {"args": ["--enforce-eager"]},
+    }
     assert EndpointSpec.from_yaml_data(data).to_yaml_data() == data
 
 
