@@ -66,7 +66,10 @@ class StackSpec(Spec):
     @classmethod
     def from_config(cls) -> Self:
         """Read and check the running Pulumi stack's configuration; warnings go to Pulumi's log. Raises `StackRefused` with every error."""
-        return _accepted(cls, load_config())
+        loaded = load_config()
+        if loaded.spec is None:
+            raise _refused_in_program(loaded.findings, loaded.documents)
+        return _accepted(cls, loaded)
 
     def manifest(self, name: str) -> RenderedManifest:
         """One endpoint's rendered manifest. Raises `KeyError` for a name that is not there."""
@@ -136,7 +139,7 @@ def running_aws_settings() -> AwsSettings:
     """What the running Pulumi stack's `aws:` keys say. Raises `StackRefused` where they are wrong."""
     settings, findings = _aws_settings(_running_aws_config())
     if settings is None or findings:
-        raise StackRefused(findings)
+        raise _refused_in_program(findings, {})
     return settings
 
 
@@ -160,8 +163,18 @@ def _aws_settings(config: Mapping[str, Any]) -> tuple[AwsSettings | None, list[F
 def refuse_errors(findings: Sequence[Finding]) -> None:
     """What a component does with its findings: warnings go to Pulumi's log, once each, and an error raises `StackRefused`."""
     if errors(findings):
-        raise StackRefused(findings)
+        raise _refused_in_program(findings, {})
     _say(findings, {})
+
+
+def _refused_in_program(findings: Sequence[Finding], documents: Mapping[str, Document]) -> StackRefused:
+    """The same exception as a `pulumi.RunError` too: the host prints such an error's text, and a traceback for any other."""
+    import pulumi  # noqa: PLC0415
+
+    class _Refused(StackRefused, pulumi.RunError):
+        __qualname__ = StackRefused.__qualname__
+
+    return _Refused(findings, documents)
 
 
 def _say(findings: Sequence[Finding], documents: Mapping[str, Document]) -> None:

@@ -42,7 +42,7 @@ class HyperPodDependencies(Component):
     ) -> None:
         """`project` is where the archive lies; None: the project the program runs in.
 
-        Raises `FileNotFoundError` for an archive that is not there, before anything is registered.
+        Raises `pulumi.RunError` for an archive that is not there, before anything is registered.
         """
         chart = None if spec.preinstalled else _chart(spec, project or current_project())
         super().__init__(name, {"chart": chart, "preinstalled": spec.preinstalled}, opts)
@@ -85,7 +85,7 @@ def _chart(spec: DependenciesSpec, project: Project) -> str:
         return spec.oci
     archive = project.root / spec.archive
     if project.chart_required and not archive.is_file():
-        raise FileNotFoundError(
+        raise pulumi.RunError(
             f"the HyperPod dependencies chart is not packed: {spec.archive} is missing in {project.root}; run `dpd fetch-chart`"
         )
     return Path(os.path.relpath(archive, Path.cwd())).as_posix()

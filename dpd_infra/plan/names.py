@@ -66,21 +66,26 @@ class Naming:
 
     def role(self, purpose: str) -> str:
         """An IAM role's name, `<platform>-<stack>-<region>-<purpose>`, 64 characters at most."""
-        return self._ending(f"{self.scope}-{self.region}", purpose, IAM_ROLE_NAME_LIMIT)
+        return self._ending(self.scope, f"{self.region}-{purpose}", IAM_ROLE_NAME_LIMIT)
 
     def inference_role(self, purpose: str) -> str:
         """A role name with the prefix that the operator's managed policy asks for."""
-        return self._ending(f"{INFERENCE_ROLE_PREFIX}-{self.scope}-{self.region}", purpose, IAM_ROLE_NAME_LIMIT)
+        limit = IAM_ROLE_NAME_LIMIT - len(INFERENCE_ROLE_PREFIX) - 1
+        return f"{INFERENCE_ROLE_PREFIX}-{self._ending(self.scope, f'{self.region}-{purpose}', limit)}"
 
     def tls_bucket(self, account_id: str) -> str:
         """The certificate bucket: unique over all accounts by the account id and the region."""
-        return self._ending(f"{TLS_BUCKET_PREFIX}{self.scope}", f"{account_id}-{self.region}", BUCKET_NAME_LIMIT)
+        return f"{TLS_BUCKET_PREFIX}{self._ending(self.scope, f'{account_id}-{self.region}', BUCKET_NAME_LIMIT - len(TLS_BUCKET_PREFIX))}"
 
     def lifecycle_bucket(self, account_id: str) -> str:
         """The bucket with the nodes' lifecycle scripts."""
-        return self._ending(f"{LIFECYCLE_BUCKET_PREFIX}{self.scope}", f"lifecycle-{account_id}-{self.region}", BUCKET_NAME_LIMIT)
+        limit = BUCKET_NAME_LIMIT - len(LIFECYCLE_BUCKET_PREFIX)
+        return f"{LIFECYCLE_BUCKET_PREFIX}{self._ending(self.scope, f'nodes-{account_id}-{self.region}', limit)}"
 
     @staticmethod
     def _ending(start: str, end: str, limit: int) -> str:
-        """The start shortened so that the whole fits: the end tells two things of one stack apart, so it is kept."""
+        """The start shortened so that the whole fits: the end tells two things of one stack apart, so it is kept.
+
+        Raises `ValueError` where the end leaves no room for a start and its hash.
+        """
         return f"{shorten(start, limit - len(end) - 1)}-{end}"

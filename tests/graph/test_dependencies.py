@@ -92,7 +92,7 @@ def test_the_users_values_are_merged_over_ours(preview: bool, project: Project) 
 
 def test_a_missing_archive_says_how_to_get_it_before_anything_is_registered(preview: bool, project: Project) -> None:
     os.remove(project.root / ARCHIVE)  # noqa: PTH107 the fixture's own file
-    recording = record(SPEC, project, preview=preview, expect=FileNotFoundError)
+    recording = record(SPEC, project, preview=preview, expect=pulumi.RunError)
     assert "dpd fetch-chart" in str(recording.error)
     assert ARCHIVE in str(recording.error)
     assert not recording.of_type("dpd:index:HyperPodDependencies")
