@@ -72,7 +72,7 @@ class ControlPlane(Component):
         cluster_name = spec.name or default_name
         settings = aws_settings or AwsSettings(region=account.region)
         token_command(cluster_name, settings)
-        super().__init__(name, {"clusterName": cluster_name, "version": spec.version}, opts)
+        super().__init__(name, {"clusterName": cluster_name}, opts)
         self._at, self._account, self._spec, self._name_in_aws = name, account, spec, cluster_name
 
         self.secrets_key_arn = self._secrets_key()
@@ -138,7 +138,10 @@ class ControlPlane(Component):
             opts=self._child(protect=self._spec.protect),
         )
         aws.kms.Alias(
-            f"{self._at}-secrets", name=f"alias/{self._account.naming.scope}-eks-secrets", target_key_id=key.key_id, opts=self._child()
+            f"{self._at}-secrets-alias",
+            name=f"alias/{self._account.naming.scope}-eks-secrets",
+            target_key_id=key.key_id,
+            opts=self._child(),
         )
         return key.arn
 

@@ -42,7 +42,7 @@ class Network(Component):
     ) -> None:
         """`cluster_name` is the EKS cluster's: its load balancer controller finds the nodes' group by it. None: it opens no way in."""
         plans = plan_subnets(spec)
-        super().__init__(name, {"zone": spec.zone, "cidr": spec.cidr}, opts)
+        super().__init__(name, {"zone": spec.zone}, opts)
         self._account, self._at, self._spec = account, name, spec
 
         self.vpc = self._vpc()
@@ -110,7 +110,9 @@ class Network(Component):
                 availability_zone=plan.zone,
                 cidr_block=plan.cidr,
                 tags=aws_tags(self._account, plan.name, _load_balancer_tag(self._spec, plan)),
-                opts=self._child(depends_on=blocks if plan.kind is SubnetKind.GPU else ()),
+                # A new subnet with the same block cannot be made beside the old one (EC2: InvalidSubnet.Conflict); deleting first also lets
+                # the engine see at once that the protected cluster would have to go.
+                opts=self._child(depends_on=blocks if plan.kind is SubnetKind.GPU else (), delete_before_replace=True),
             )
             for plan in plans
         }
@@ -136,7 +138,7 @@ class Network(Component):
         """The private route table, its route to NAT, and NAT's address: one NAT gateway, in the GPU zone, because all nodes are there."""
         # Both need the internet gateway without naming it (EC2: Gateway.NotAttached), on the way up and on the way down.
         after_public = self._child(depends_on=public_side)
-        address = aws.ec2.Eip(f"{self._at}-nat", domain="vpc", tags=aws_tags(self._account, "nat"), opts=after_public)
+        address = aws.ec2.Eip(f"{self._at}-nat-address", domain="vpc", tags=aws_tags(self._account, "nat"), opts=after_public)
         nat = aws.ec2.NatGateway(
             f"{self._at}-nat",
             subnet_id=public.id,
@@ -158,7 +160,9 @@ class Network(Component):
         return aws.ec2.RouteTable(f"{self._at}-{suffix}", vpc_id=self.vpc.id, tags=aws_tags(self._account, suffix), opts=self._child())
 
     def _association(self, suffix: str, subnet: aws.ec2.Subnet, table: aws.ec2.RouteTable) -> aws.ec2.RouteTableAssociation:
-        return aws.ec2.RouteTableAssociation(f"{self._at}-{suffix}", subnet_id=subnet.id, route_table_id=table.id, opts=self._child())
+        return aws.ec2.RouteTableAssociation(
+            f"{self._at}-{suffix}-routes", subnet_id=subnet.id, route_table_id=table.id, opts=self._child()
+        )
 
     def _s3_endpoint(self, tables: Sequence[aws.ec2.RouteTable]) -> aws.ec2.VpcEndpoint:
         """S3 without NAT, from every subnet: models come this way, and SageMaker fetches the endpoint's certificate by it (setup guide)."""

@@ -46,6 +46,11 @@ def test_everything_below_the_component_is_its_child_and_tagged(preview: bool) -
     assert_tagged(recording)
 
 
+def test_no_two_resources_share_a_name(preview: bool) -> None:
+    found = [r.name for r in record(preview).custom]
+    assert len(found) == len(set(found))
+
+
 def test_access_is_by_the_api_alone_and_the_creator_gets_none_that_is_not_written_down(preview: bool) -> None:
     inputs = cluster(record(preview)).inputs
     assert inputs["accessConfig"] == {"authenticationMode": "API", "bootstrapClusterCreatorAdminPermissions": False}

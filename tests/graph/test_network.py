@@ -132,7 +132,7 @@ def test_a_gpu_block_outside_the_vpc_is_associated_before_its_subnet(preview: bo
     recording = record(preview, NetworkSpec(zone="us-east-2b", gpu_cidr="10.64.0.0/16"))
     block = recording.one("VpcIpv4CidrBlockAssociation")
     assert block.inputs["cidrBlock"] == "10.64.0.0/16"
-    assert recording.depends_path(recording.one("Subnet", "net-gpu"), block)
+    assert recording.depends_path(recording.named("net-gpu"), block)
 
 
 def test_a_gpu_block_inside_the_vpc_needs_no_association(preview: bool) -> None:
@@ -160,6 +160,11 @@ def test_a_node_waits_for_the_way_out_s3_and_every_rule(preview: bool) -> None:
 
 def _waiting(name: str, resources: tuple[pulumi.Resource, ...]) -> pulumi.CustomResource:
     return pulumi.CustomResource("aws:test:Node", name, {}, pulumi.ResourceOptions(depends_on=list(resources)))
+
+
+def test_no_two_resources_share_a_name(preview: bool) -> None:
+    found = [r.name for r in record(preview).custom]
+    assert len(found) == len(set(found))
 
 
 def test_two_networks_of_one_program_do_not_collide(preview: bool) -> None:
