@@ -75,6 +75,8 @@ class Failure:
     message: str = "operation error: https response error StatusCode: 500, api error InternalFailure: An internal failure occurred"
     times: int = 1
     skip: int = 0
+    half_made: bool = False
+    """For a create: the resource comes to exist all the same, but does not become ready."""
     seen: int = field(default=0, init=False)
 
     def strikes(self, action: Action, token: str, urn: str) -> bool:
@@ -197,22 +199,23 @@ class SimulatedAccount:
         self._resources.pop((resource.type, resource.region, resource.cluster, resource.id), None)
         self.save()
 
-    def strike(self, action: Action, token: str, urn: str) -> None:
-        """Raise the injected fault that this call meets, if any."""
+    def strike(self, action: Action, token: str, urn: str) -> Failure | None:
+        """Raise the injected fault that this call meets, if any; a fault that leaves the resource half made is handed back instead."""
         struck = [failure for failure in self.failures if failure.strikes(action, token, urn)]
-        if struck:
+        if struck and not (struck[0].half_made and action == "create"):
             raise SimulatedError(struck[0].message)
+        return struck[0] if struck else None
 
     @contextmanager
-    def operation(self, action: Action, token: str, urn: str) -> Iterator[list[str]]:
+    def operation(self, action: Action, token: str, urn: str) -> Iterator[tuple[list[str], Failure | None]]:
         """One changing call: holds the account's lock, meets injected faults, and is written down in the journal when it succeeds.
 
-        Yields a list; the last id appended to it is the one that the journal names.
+        Yields a list, whose last id is the one that the journal names, and the fault that leaves a new resource half made, if any.
         """
         with self.lock:
-            self.strike(action, token, urn)
+            fault = self.strike(action, token, urn)
             ids: list[str] = []
-            yield ids
+            yield ids, fault
             self.journal.append(Operation(action, token, urn, ids[-1] if ids else ""))
             self.save()
 

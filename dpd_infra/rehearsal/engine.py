@@ -167,6 +167,8 @@ class Engine:
                     self._operate(action, run, outcome)
                 except automation.CommandError as error:
                     outcome.error = _COLOUR.sub("", str(error))
+                finally:
+                    run.close()
         self.account.save()
         outcome.program_failure, outcome.program_output = run.failure, run.output
         outcome.duration_seconds = time.monotonic() - begun

@@ -74,6 +74,12 @@ class KubernetesObject(ResourceType):
         lifted = setting is not None and str(call.settings.get(setting)).lower() == "true"
         return () if lifted else IMMUTABLE.get(kind, ())
 
+    def delete_first(self, call: Call, old: Mapping[str, Any]) -> bool:
+        # pulumi-kubernetes: an object whose own name stays cannot stand beside its replacement.
+        before, after = old.get("metadata") or {}, call.inputs.get("metadata") or {}
+        same = all(before.get(key) == after.get(key) for key in ("name", "namespace"))
+        return same and annotations_of(call.inputs).get("pulumi.com/autonamed") != "true"
+
     def create(self, call: Call) -> Made:
         key = _key(call)
         self._kind_exists(call)

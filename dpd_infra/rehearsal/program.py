@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import os
 import runpy
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,6 +22,9 @@ from dpd_infra.plan.project import Project, use_project
 
 Program = Callable[[], None]
 """A Pulumi program: what it registers while it runs is the stack."""
+
+_GRACE_SECONDS = 5.0
+"""How long a finished run may take to leave its event loop."""
 
 _OWN_OUTPUT: ContextVar[io.StringIO | None] = ContextVar("rehearsal_program_output", default=None)
 
@@ -57,6 +62,7 @@ class ProgramRun:
         self.failure: str | None = None
         """What went wrong in the program itself, as one report; None if nothing did."""
         self._buffer = io.StringIO()
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     @property
     def output(self) -> str:
@@ -66,6 +72,7 @@ class ProgramRun:
     def __call__(self) -> None:
         # The engine calls this in a thread of its own; tasks started here copy this context, so callbacks on outputs see it too.
         _OWN_OUTPUT.set(self._buffer)
+        self._loop = asyncio.get_running_loop()
         with use_project(self.project):
             try:
                 self.program()
@@ -76,6 +83,23 @@ class ProgramRun:
                 self._fail(str(error))
             except Exception as error:  # noqa: BLE001 - whatever the user's program raises is reported, not ours to handle
                 self._fail(_summary(error))
+
+    def close(self) -> None:
+        """Close the event loop of a run that the engine broke off: the SDK leaves it open with its tasks unfinished."""
+        loop = self._loop
+        if loop is None:
+            return
+        deadline = time.monotonic() + _GRACE_SECONDS
+        while loop.is_running() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        if loop.is_closed() or loop.is_running():
+            return
+        loop.set_exception_handler(lambda _loop, _context: None)
+        while pending := asyncio.all_tasks(loop):
+            for task in pending:
+                task.cancel()
+            loop.run_until_complete(asyncio.gather(*pending, return_exceptions=True))
+        loop.close()
 
     def _report(self, stop: SystemExit) -> str:
         told = stop.code if isinstance(stop.code, str) else f"the program exited with status {stop.code}"

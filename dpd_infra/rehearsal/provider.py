@@ -140,7 +140,8 @@ class SimulatedProvider(provider_pb2_grpc.ResourceProviderServicer):
             old, new = reveal(decode(request.old_inputs)), reveal(decode(request.news))
             call = self._call(context, request.urn, new, id=request.id)
             forced = (*kind.replace_on, *kind.extra_replaces(call, old))
-            return _diff_response(compare(old, new, replace_on=forced, unordered=kind.unordered), delete_first=kind.delete_before_replace)
+            difference = compare(old, new, replace_on=forced, unordered=kind.unordered)
+            return _diff_response(difference, delete_first=kind.delete_first(call, old))
 
     def Create(self, request: provider_pb2.CreateRequest, context: grpc.ServicerContext) -> provider_pb2.CreateResponse:
         with _Answers(context):
@@ -149,10 +150,12 @@ class SimulatedProvider(provider_pb2_grpc.ResourceProviderServicer):
             kind = self.type_for(call.token)
             if request.preview:
                 return provider_pb2.CreateResponse(properties=encode(_with_unknowns(given, kind)))
-            with self.account.operation("create", call.token, request.urn) as ids:
+            with self.account.operation("create", call.token, request.urn) as (ids, fault):
                 self.authorize(call)
                 try:
                     made = kind.create(call)
+                    if fault is not None:
+                        raise InitError([fault.message], id=made.id, outputs=made.outputs)
                 except InitError as error:
                     outputs = self.finish(call, _outputs(given, error.outputs))
                     self._remember(call, kind, error.id, given, outputs)
@@ -173,12 +176,16 @@ class SimulatedProvider(provider_pb2_grpc.ResourceProviderServicer):
             if request.preview:
                 unknown = dict.fromkeys(kind.volatile, UNKNOWN)
                 return provider_pb2.UpdateResponse(properties=encode(_keep_inside({**computed, **given}, old, kind) | unknown))
-            with self.account.operation("update", call.token, request.urn) as ids:
+            with self.account.operation("update", call.token, request.urn) as (ids, _):
                 ids.append(request.id)
                 self.authorize(call)
                 if call.record is None:
                     raise SimulatedError(f"reading {call.token} ({request.id}): couldn't find resource")
                 base = _keep_inside({**computed, **given}, old, kind)
+                before = decode(request.old_inputs)
+                untouched = {key: base[key] for key in given if key in before and reveal(before[key]) == reveal(given[key])}
+                # An update only sends what changed: what somebody else set meanwhile (an autoscaler's count) stays.
+                base |= _live(untouched, call.record.outputs)
                 failed: InitError | None = None
                 try:
                     changed = kind.update(call)
@@ -196,7 +203,7 @@ class SimulatedProvider(provider_pb2_grpc.ResourceProviderServicer):
             call = self._call(context, request.urn, decode(request.old_inputs), id=request.id, timeout=request.timeout)
             if call.record is None:
                 return empty_pb2.Empty()
-            with self.account.operation("delete", call.token, request.urn) as ids:
+            with self.account.operation("delete", call.token, request.urn) as (ids, _):
                 ids.append(request.id)
                 self.authorize(call)
                 self.type_for(call.token).delete(call)
@@ -293,9 +300,14 @@ def _nest(keys: list[str], value: Any) -> dict[str, Any]:
     return {keys[0]: value if len(keys) == 1 else _nest(keys[1:], value)}
 
 
-def _live(known: Mapping[str, Any], live: Mapping[str, Any]) -> dict[str, Any]:
-    """The values the engine knows, replaced where the account's differ. Secrets compare by their digest, so they stay as they are."""
-    return {key: value if key not in live or conceal(value) == live[key] else live[key] for key, value in known.items()}
+def _live(known: Any, live: Any) -> Any:
+    """What the engine knows, replaced where the account's values differ. Nothing is added: a provider adopts no input that was not given.
+
+    Secrets compare by their digest, so they stay as they are.
+    """
+    if isinstance(known, Mapping) and isinstance(live, Mapping):
+        return {key: _live(value, live[key]) if key in live else value for key, value in known.items()}
+    return known if conceal(known) == live else live
 
 
 def _diff_response(difference: Difference, *, delete_first: bool) -> provider_pb2.DiffResponse:

@@ -104,7 +104,7 @@ class Rehearsal:
         pulumi = find_pulumi(self.project_dir)
         files = ProjectFiles.read(self.project_dir, self.stack)
         with self._locked() as state_dir:
-            account = self.account or SimulatedAccount(state_dir / "account.json")
+            account = self.account if self.account is not None else SimulatedAccount(state_dir / "account.json")
             work_dir = state_dir / "work" / files.stack.replace("/", "-")
             engine = Engine(
                 pulumi=pulumi,
@@ -163,12 +163,12 @@ def failure_message(outcome: Outcome) -> str:
     errors = [item for item in outcome.diagnostics if item.severity == "error"]
     about = [item for item in errors if item.urn and f"::{STACK_TYPE}::" not in item.urn]
     if about:
-        return "\n".join(f"{item.name} ({_type(item.urn)}): {_plain(item.message)}" for item in about)
-    rest = [_plain(item.message) for item in errors if item.message != "update failed"]
-    text = "\n".join(dict.fromkeys(rest)) or _plain(outcome.error or "")
+        text = "\n".join(f"{item.name} ({_type(item.urn)}): {_plain(item.message)}" for item in about)
+    else:
+        told = [_plain(item.message) for item in errors if item.message != "update failed"]
+        text = "\n".join(dict.fromkeys(told)) or _plain(outcome.error or "")
     if "no resource plugin" in text:
-        simulated = ", ".join(kind.package for kind in PACKAGES)
-        text += f"\nA rehearsal simulates these packages: {simulated}."
+        text += f"\nA rehearsal simulates these packages: {', '.join(kind.package for kind in PACKAGES)}."
     return text
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from dpd_infra.rehearsal.account import Resource, SimulatedAccount
+from dpd_infra.rehearsal.diff import DEFAULTS_KEY
 
 
 @dataclass
@@ -95,6 +96,13 @@ class ResourceType:
     def extra_replaces(self, call: Call, old: Mapping[str, Any]) -> tuple[str, ...]:
         """Input paths that force a replacement for this particular change."""
         return ()
+
+    def delete_first(self, call: Call, old: Mapping[str, Any]) -> bool:
+        """Whether a replacement deletes before it creates: always for some types, else where a name that was given stays the same."""
+        if self.delete_before_replace:
+            return True
+        given = self.autoname is not None and self.autoname not in (call.inputs.get(DEFAULTS_KEY) or [])
+        return given and self.autoname in call.inputs and call.inputs[self.autoname] == old.get(self.autoname)
 
     def scope(self, call: Call) -> str:
         """The EKS cluster whose Kubernetes the resource lives in; empty for AWS's own."""

@@ -26,6 +26,6 @@ def engine(tmp_path: Path) -> MakeProject:
     def make(program: Callable[[], None], account: SimulatedAccount | None = None, **options: Any) -> EngineProject:
         nonlocal count
         count += 1
-        return EngineProject(tmp_path / f"engine-{count}", program, account=account or SimulatedAccount(), **options)
+        return EngineProject(tmp_path / f"engine-{count}", program, account=SimulatedAccount() if account is None else account, **options)
 
     return make

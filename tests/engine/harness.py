@@ -195,7 +195,7 @@ def cli_project(source: Path, into: Path, account: SimulatedAccount | None = Non
     ignored = shutil.ignore_patterns(".git", ".venv", ".tools", ".dpd", "__pycache__", ".pytest_cache", ".ruff_cache", ".hypothesis")
     shutil.copytree(source, folder, ignore=ignored)
     (folder / ".venv").symlink_to(sys.prefix)
-    account = account or SimulatedAccount()
+    account = SimulatedAccount() if account is None else account
     cli = pulumi_cli()
     with ProviderServers(account) as servers:
         paths = [str(cli.parent), str(Path(sys.executable).parent), os.environ.get("PATH", "")]

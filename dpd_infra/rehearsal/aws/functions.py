@@ -81,6 +81,15 @@ def _cluster(account: SimulatedAccount, settings: Mapping[str, Any], arguments: 
     }
 
 
+def _addon(account: SimulatedAccount, settings: Mapping[str, Any], arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+    id = f"{arguments['clusterName']}:{arguments['addonName']}"
+    found = account.find(base.ADDON, id, region=str(settings["region"]))
+    if found is None:
+        code, message = "ResourceNotFoundException", f"No addon: {arguments['addonName']} found in cluster: {arguments['clusterName']}"
+        raise AwsError("EKS", "DescribeAddon", code, message, status=404)
+    return {"configurationValues": "", "podIdentityAssociations": [], "serviceAccountRoleArn": "", "tags": {}, **found.outputs, "id": id}
+
+
 FUNCTIONS: dict[str, Invoke] = {
     "aws:index/getCallerIdentity:getCallerIdentity": _caller_identity,
     "aws:iam/getSessionContext:getSessionContext": _session_context,
@@ -88,5 +97,6 @@ FUNCTIONS: dict[str, Invoke] = {
     "aws:index/getRegion:getRegion": _region,
     "aws:index/getAvailabilityZones:getAvailabilityZones": _zones,
     "aws:eks/getAddonVersion:getAddonVersion": _addon_version,
+    "aws:eks/getAddon:getAddon": _addon,
     "aws:eks/getCluster:getCluster": _cluster,
 }
