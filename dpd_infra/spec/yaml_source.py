@@ -1,42 +1,42 @@
-"""YAML with positions, read as Pulumi reads it: every value knows its line and column, and hostile input ends in one clear report.
+"""YAML with positions, read as Pulumi or as kubectl reads it: every value knows its place, and hostile input ends in one clear report.
 
-Pulumi parses with Go's yaml.v3: `yes`, `no`, `on` and `off` are text, a key stands once, `<<` merges. Text is limited in size, depth
-and in what its anchors expand to, so that reading takes bounded time and memory.
+Both readers are Go programs (yaml.v3, and Kubernetes' fork of yaml.v2): a key stands once, `<<` merges, numbers are Go's. Text is limited
+in size, and each document in depth and in what its anchors expand to, so that reading takes bounded time and memory.
 """
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from enum import Enum
+from functools import cached_property
+from typing import Any, NoReturn
 
 import yaml
 
 from dpd_infra.spec.finding import Path
+from dpd_infra.spec.yaml_builder import Builder, Place, YamlProblem
 
 MAX_BYTES = 16 * 1024 * 1024
-"""Larger files are refused: a stack file is some kilobytes."""
+"""Larger files are refused: a stack file is some kilobytes, and the API server takes no object over 3 MiB."""
 
-MAX_DEPTH = 100
-"""Deeper nesting is refused: the resource's own schema is 25 levels deep."""
-
-MAX_NODES = 1_000_000
-"""What anchors may expand a document to."""
+MAX_DOCUMENTS = 20_000
+"""What one file may hold."""
 
 _BASE: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_LINE_BREAK = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
+_UTF16 = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
+_UTF32 = (b"\xff\xfe\x00\x00", b"\x00\x00\xfe\xff")
 
 
-class YamlProblem(Exception):
-    """Text that cannot be read, with the place where it went wrong. `line` and `column` are 1-based, 0 where there is none."""
+class Dialect(Enum):
+    """Whose reading of an unquoted word is followed."""
 
-    def __init__(self, what: str, *, line: int = 0, column: int = 0, fix: str = "") -> None:
-        super().__init__(what)
-        self.what = what
-        self.line = line
-        self.column = column
-        self.fix = fix
+    PULUMI = "pulumi"
+    """yaml.v3: only `true` and `false` are booleans; `yes`, `no`, `on`, `off`, `y` and `n` are text."""
+    KUBERNETES = "kubernetes"
+    """sigs.k8s.io/yaml, which kubectl uses: all of those are booleans, and a key that is one becomes `true` or `false`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,193 +47,168 @@ class Position:
     column: int
 
 
+class SourceText:
+    """A file's text, decoded, and its lines."""
+
+    def __init__(self, text: str, encoding: str = "utf-8") -> None:
+        self.text = text
+        self.encoding = encoding
+
+    @cached_property
+    def lines(self) -> list[str]:
+        """The lines as YAML counts them, without their ends."""
+        return _LINE_BREAK.split(self.text)
+
+
 @dataclass(frozen=True, slots=True)
 class Document:
     """One YAML document: plain data and where each part of it stands."""
 
     data: Any
-    positions: dict[Path, Position] = field(repr=False)
-    """Of each key in a mapping and each item of a list, by path from the document's root."""
-    text: str = field(repr=False)
+    source: SourceText = field(repr=False)
     file: str = ""
+    index: int = 0
+    """Which document of its file, from 0."""
+    root: Place = field(default=Place(0, 0, None, 0, 0), repr=False)
+
+    @property
+    def text(self) -> str:
+        """The whole file's text."""
+        return self.source.text
 
     def locate(self, path: Path) -> Position:
-        """Where a path stands, or where its nearest ancestor does; (1, 1) for the root."""
-        for length in range(len(path), -1, -1):
-            position = self.positions.get(path[:length])
-            if position is not None:
-                return position
-        return Position(1, 1)
+        """Where a key or an item stands, or where its nearest ancestor does."""
+        place, _ = self._walk(path)
+        return Position(place.line + 1, place.column + 1)
+
+    def span(self, path: Path) -> tuple[int, int] | None:
+        """Where the value of a key or an item begins and ends in the text, characters; None where it does not stand there by itself."""
+        place, whole = self._walk(path)
+        return (place.start, place.end) if whole and place.start >= 0 else None
 
     def source_line(self, line: int) -> str:
-        """The text of a line, without its end; empty where there is none."""
-        lines = self.text.splitlines()
+        """The text of a line, 1-based, without its end; empty where there is none."""
+        lines = self.source.lines
         return lines[line - 1] if 0 < line <= len(lines) else ""
 
-
-class _Loader(_BASE):
-    """PyYAML's parser with yaml.v3's idea of what a plain scalar means."""
-
-
-_Loader.yaml_implicit_resolvers = {}
-for _tag, _pattern, _first in (
-    ("tag:yaml.org,2002:bool", r"true|True|TRUE|false|False|FALSE", "tTfF"),
-    ("tag:yaml.org,2002:null", r"~|null|Null|NULL|", ["~", "n", "N", ""]),
-    ("tag:yaml.org,2002:int", r"[-+]?(0b[01_]+|0o[0-7_]+|0x[0-9a-fA-F_]+|0[0-7_]*|[1-9][0-9_]*)", "-+0123456789"),
-    (
-        "tag:yaml.org,2002:float",
-        r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)",
-        "-+.0123456789",
-    ),
-    ("tag:yaml.org,2002:merge", r"<<", "<"),
-):
-    _Loader.add_implicit_resolver(_tag, re.compile(rf"(?:{_pattern})\Z"), list(_first))
+    def _walk(self, path: Path) -> tuple[Place, bool]:
+        place = self.root
+        for step in path:
+            parts = place.parts
+            if isinstance(parts, dict) and step in parts:
+                place = parts[str(step)]
+            elif isinstance(parts, list) and isinstance(step, int) and 0 <= step < len(parts):
+                place = parts[step]
+            else:
+                return place, False
+        return place, True
 
 
-def load_document(text: str | bytes, file: str = "") -> Document:
+def load_document(text: str | bytes, file: str = "", dialect: Dialect = Dialect.PULUMI) -> Document:
     """Read a text that holds one document. An empty text is a document whose data is None.
 
     Raises `YamlProblem` for anything that is not one readable YAML document.
     """
-    documents = list(load_documents(text, file))
-    if len(documents) > 1:
-        message = f"{len(documents)} documents where one is expected"
-        raise YamlProblem(message, fix="keep one stack in a file")
-    return documents[0] if documents else Document(None, {}, "", file)
+    source = decode(text)
+    found: Document | None = None
+    for document in load_documents(source, file, dialect):
+        if document.index > 0:
+            raise YamlProblem("more than one document where one is expected", line=document.root.line + 1, fix="keep one stack in a file")
+        found = document
+    return found or Document(None, source, file)
 
 
-def load_documents(text: str | bytes, file: str = "") -> Iterator[Document]:
-    """Read every document of a text, in order. Raises `YamlProblem` at the first thing that cannot be read."""
-    decoded = _decode(text)
-    loader = _Loader(decoded)
+def load_documents(text: str | bytes | SourceText, file: str = "", dialect: Dialect = Dialect.PULUMI) -> Iterator[Document]:
+    """Read every document of a text, in order, each only when it is asked for. Raises `YamlProblem` at the first that cannot be read."""
+    source = text if isinstance(text, SourceText) else decode(text)
     try:
-        while loader.check_node():
-            node = loader.get_node()
-            yield _Builder(decoded, file).document(node)
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        what = error.problem or error.context or "not YAML"
-        line, column = (mark.line + 1, mark.column + 1) if mark else (0, 0)
-        raise YamlProblem(f"not YAML: {what}", line=line, column=column) from error
+        parser = _BASE(source.text)
     except yaml.YAMLError as error:
-        raise YamlProblem(f"not YAML: {error}".splitlines()[0]) from error
-    except RecursionError as error:
-        raise YamlProblem(f"nested deeper than {MAX_DEPTH} levels") from error
+        _refuse(error, source)
+    except UnicodeError as error:
+        raise YamlProblem("not text: half of a surrogate pair stands in it", fix="save the file as UTF-8") from error
+    try:
+        builder = Builder(parser, kubernetes=dialect is Dialect.KUBERNETES)
+        for index, (data, root) in enumerate(builder.documents(MAX_DOCUMENTS)):
+            yield Document(data, source, file, index, root)
+    except yaml.YAMLError as error:
+        _refuse(error, source)
+    except YamlProblem as problem:
+        if template := _template(source, problem.line):
+            raise template from problem
+        raise
     finally:
-        loader.dispose()
+        parser.dispose()
 
 
-def _decode(text: str | bytes) -> str:
+def decode(text: str | bytes) -> SourceText:
+    """The text of a file. Raises `YamlProblem` for one that is too large, in an encoding that YAML readers do not take, or binary."""
     if len(text) > MAX_BYTES:
         raise YamlProblem(f"larger than {MAX_BYTES // 1024**2} MiB", fix="split it, or name the files you mean")
+    encoding = "utf-8"
     if isinstance(text, bytes):
-        encoding = "utf-16" if text[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
+        if text.startswith(_UTF32):
+            raise YamlProblem("UTF-32 text", fix="save the file as UTF-8")
+        raw = text
+        if raw[:2] in _UTF16:
+            encoding, raw = _UTF16[raw[:2]], raw[2:]
+        elif raw.startswith(b"\xef\xbb\xbf"):
+            encoding, raw = "utf-8-sig", raw[3:]
+        codec = encoding.removesuffix("-sig")
         try:
-            text = text.decode(encoding)
+            text = raw.decode(codec)
         except UnicodeDecodeError as error:
-            before = text[: error.start].decode("utf-8", errors="replace")
-            raise YamlProblem(
-                f"not {encoding.removesuffix('-sig').upper()} text: byte {error.start} cannot be decoded",
-                line=before.count("\n") + 1,
-                fix="save the file as UTF-8",
-            ) from error
+            before = raw[: error.start].decode(codec, errors="replace")
+            what = f"not {codec[:6].rstrip('-').upper()} text: byte {error.start + len(text) - len(raw)} cannot be decoded"
+            raise YamlProblem(what, line=before.count("\n") + 1, fix="save the file as UTF-8") from error
     if (at := text.find("\x00")) >= 0:
-        raise YamlProblem("a NUL character", line=text.count("\n", 0, at) + 1, fix="remove it: the file is binary or damaged")
-    # Depth is limited before the parser sees the text: it recurses once a level, and a flow collection costs one character a level.
-    depth = 0
-    for match in re.finditer(r"[\[\]{}\n]", text):
-        character = match.group()
-        if character == "\n":
-            continue
-        depth = depth + 1 if character in "[{" else max(0, depth - 1)
-        if depth > MAX_DEPTH * 10:
-            raise YamlProblem(f"nested deeper than {MAX_DEPTH} levels", line=text.count("\n", 0, match.start()) + 1)
-    return text
+        fix = (
+            "save the file as UTF-8: this looks like UTF-16"
+            if text[1:2] == "\x00" or at == 0
+            else "remove it: the file is binary or damaged"
+        )
+        raise YamlProblem("a NUL character", line=text.count("\n", 0, at) + 1, fix=fix)
+    return SourceText(text, encoding)
 
 
-class _Builder:
-    """Turns parsed nodes into plain data, keeping positions and counting what anchors expand to."""
-
-    def __init__(self, text: str, file: str) -> None:
-        self._text = text
-        self._file = file
-        self._positions: dict[Path, Position] = {}
-        self._built = 0
-
-    def document(self, node: yaml.Node) -> Document:
-        self._positions[()] = _position(node)
-        return Document(self._value(node, (), 0), self._positions, self._text, self._file)
-
-    def _value(self, node: yaml.Node, path: Path, depth: int) -> Any:
-        self._built += 1
-        if self._built > MAX_NODES:
-            raise YamlProblem(f"anchors expand to more than {MAX_NODES:,} values", line=_position(node).line)
-        if depth > MAX_DEPTH:
-            raise YamlProblem(f"nested deeper than {MAX_DEPTH} levels", line=_position(node).line)
-        if isinstance(node, yaml.MappingNode):
-            return self._mapping(node, path, depth)
-        if isinstance(node, yaml.SequenceNode):
-            items = []
-            for index, item in enumerate(node.value):
-                self._positions[(*path, index)] = _position(item)
-                items.append(self._value(item, (*path, index), depth + 1))
-            return items
-        return _scalar(node)
-
-    def _mapping(self, node: yaml.MappingNode, path: Path, depth: int) -> dict[str, Any]:
-        result: dict[str, Any] = {}
-        merged: dict[str, Any] = {}
-        for key_node, value_node in node.value:
-            place = _position(key_node)
-            if key_node.tag == "tag:yaml.org,2002:merge":
-                for part in reversed(value_node.value if isinstance(value_node, yaml.SequenceNode) else [value_node]):
-                    value = self._value(part, path, depth + 1)
-                    if not isinstance(value, dict):
-                        raise YamlProblem("`<<` merges mappings only", line=place.line, column=place.column)
-                    merged.update(value)
-                continue
-            if not isinstance(key_node, yaml.ScalarNode):
-                raise YamlProblem("a key that is a list or a mapping", line=place.line, column=place.column)
-            key = str(key_node.value)
-            if key in result:
-                raise YamlProblem(f"the key {key!r} stands twice", line=place.line, column=place.column, fix="keep one of the two")
-            self._positions[(*path, key)] = place
-            result[key] = self._value(value_node, (*path, key), depth + 1)
-        return {**{key: value for key, value in merged.items() if key not in result}, **result} if merged else result
+def _refuse(error: yaml.YAMLError, source: SourceText) -> NoReturn:
+    """A parser's error as a `YamlProblem`, in words about the file."""
+    if isinstance(error, yaml.reader.ReaderError):
+        character = error.character if isinstance(error.character, str) else chr(error.character)
+        at = source.text.find(character)
+        line = source.text.count("\n", 0, max(at, 0)) + 1
+        raise YamlProblem(f"a control character, U+{ord(character):04X}", line=line, fix="remove it") from error
+    mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+    problem = getattr(error, "problem", None) or getattr(error, "context", None) or str(error).splitlines()[0]
+    if mark is None:
+        raise YamlProblem(f"not YAML: {problem}") from error
+    line, column = mark.line + 1, mark.column + 1
+    if template := _template(source, line):
+        raise template from error
+    text = source.lines[mark.line] if mark.line < len(source.lines) else ""
+    if text[mark.column : mark.column + 1] == "\t" or re.match(r" *\t", text):
+        raise YamlProblem("a tab where YAML wants spaces", line=line, column=column, fix="indent with spaces") from error
+    fix = _FIXES.get(problem, "")
+    raise YamlProblem(f"not YAML: {problem}", line=line, column=column, fix=fix) from error
 
 
-def _position(node: yaml.Node) -> Position:
-    return Position(node.start_mark.line + 1, node.start_mark.column + 1)
+def _template(source: SourceText, line: int) -> YamlProblem | None:
+    """Said instead of a problem whose line, or the one above it, holds an unrendered Helm template."""
+    for number in (line, line - 1):
+        if 0 < number <= len(source.lines) and (at := source.lines[number - 1].find("{{")) >= 0:
+            fix = "render it first: helm template … | dpd check -"
+            return YamlProblem("not YAML but a template", line=number, column=at + 1, fix=fix)
+    return None
 
 
-def _scalar(node: yaml.Node) -> Any:
-    text = str(node.value)
-    match node.tag:
-        case "tag:yaml.org,2002:null":
-            return None
-        case "tag:yaml.org,2002:bool":
-            return text.lower() == "true"
-        case "tag:yaml.org,2002:int":
-            return _integer(text, node)
-        case "tag:yaml.org,2002:float":
-            return _float(text)
-        case _:
-            return text
+_FIXES = {
+    "mapping values are not allowed in this context": "put a value with a colon in it in quotes, or mend the indentation",
+    "did not find expected key": "mend the indentation, or close what was opened above",
+    "could not find expected ':'": "write `key: value`, or close the quote that was opened above",
+    "found unexpected end of stream": "close the quote or bracket that was opened above",
+    "did not find expected ',' or ']'": "close the list, or put a comma between its items",
+    "did not find expected ',' or '}'": "close the mapping, or put a comma between its entries",
+}
 
 
-def _integer(text: str, node: yaml.Node) -> int | float:
-    digits = text.replace("_", "").lower()
-    sign, digits = (-1, digits[1:]) if digits.startswith("-") else (1, digits.removeprefix("+"))
-    if len(digits) > 64:
-        raise YamlProblem("a number of more than 64 digits", line=_position(node).line, column=_position(node).column)
-    for prefix, base in (("0b", 2), ("0o", 8), ("0x", 16), ("0", 8)):
-        if digits.startswith(prefix) and digits != "0":
-            return sign * int(digits.removeprefix(prefix), base)
-    return sign * int(digits)
-
-
-def _float(text: str) -> float:
-    lowered = text.lower()
-    if lowered.endswith(".inf"):
-        return -math.inf if lowered.startswith("-") else math.inf
-    return math.nan if lowered == ".nan" else float(lowered)
+__all__ = ["Dialect", "Document", "Place", "Position", "SourceText", "YamlProblem", "decode", "load_document", "load_documents"]
