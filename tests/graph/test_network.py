@@ -176,6 +176,11 @@ def test_two_networks_of_one_program_do_not_collide(preview: bool) -> None:
     assert len(recording.of_type("Vpc")) == 2
 
 
-@pytest.mark.parametrize("option", ["protect", "delete_before_replace", "retain_on_delete"])
+@pytest.mark.parametrize("option", ["protect", "retain_on_delete"])
 def test_no_resource_carries_an_option_that_would_outlive_the_cluster(preview: bool, option: str) -> None:
     assert not [r for r in record(preview).custom if getattr(r, option)]
+
+
+def test_only_subnets_are_deleted_before_they_are_made_anew(preview: bool) -> None:
+    recording = record(preview)
+    assert {r.name for r in recording.custom if r.delete_before_replace} == {r.name for r in recording.of_type("Subnet")}
