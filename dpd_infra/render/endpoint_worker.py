@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from dpd_infra.plan.endpoint_pods import tensor_parallel_size, worker_cpus, worker_gpus, worker_memory_gib
+from dpd_infra.plan.mirrors import mirrored
 from dpd_infra.render.draft import Draft, SpecReader
 from dpd_infra.render.endpoint_roles import GPU_RESOURCE, put_resources
-from dpd_infra.render.provenance import Origin, OriginKind
+from dpd_infra.render.provenance import Origin
 from dpd_infra.spec.endpoint import EndpointSpec
 from dpd_infra.spec.endpoint.defaults import PUBLISHED_EXAMPLE
 from dpd_infra.spec.endpoint.worker import DEFAULT_ENVIRONMENT, DPD_ENVIRONMENT, PD_BUFFER_VARIABLE
@@ -21,9 +23,10 @@ _VARIABLE_ORDER = ("HF_HOME", PD_BUFFER_VARIABLE, "LMCACHE_SAVE_DECODE_CACHE", "
 """The published example's order."""
 
 
-def put_worker(draft: Draft, said: SpecReader, spec: EndpointSpec) -> None:
-    """`spec.worker`."""
-    draft.put((*_WORKER, "image"), *said.read("worker", "image"))
+def put_worker(draft: Draft, said: SpecReader, spec: EndpointSpec, image_mirrors: Mapping[str, str]) -> None:
+    """`spec.worker`; its image comes from a mirror where there is one for it."""
+    image, image_origin = said.read("worker", "image")
+    draft.put((*_WORKER, "image"), mirrored(image, image_mirrors), image_origin)
     for field, key in (("command", "command"), ("working_dir", "workingDir")):
         value, origin = said.read("worker", field)
         if value is not None:
@@ -45,7 +48,7 @@ def _put_args(draft: Draft, said: SpecReader, spec: EndpointSpec) -> None:
     size, size_origin = said.read("worker", "tensor_parallel_size")
     if size is None:
         size_origin = said.derived("the GPUs of a pod", "worker", "tensor_parallel_size")
-    host = Origin(OriginKind.DEFAULT, size_origin.path, (*said.read("worker", "args")[1].setting,), str(PUBLISHED_EXAMPLE))
+    host = said.derived(str(PUBLISHED_EXAMPLE), "worker", "args")
     flags: list[tuple[str, str, Origin]] = [
         ("--model", spec.worker.mount_path, said.read("worker", "mount_path")[1]),
         ("--host", "0.0.0.0", host),  # noqa: S104 - in the pod: the sidecar and the kubelet must reach it

@@ -7,7 +7,7 @@ import os
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 
 from dpd_infra.catalog.crd.validate import validate_document
 from dpd_infra.render.endpoint import RenderedManifest, endpoint_context, render_endpoint
@@ -59,6 +59,7 @@ def test_the_models_of_the_whole_resource_take_it_and_give_it_back(data: dict[st
 
 @PROPERTY
 @given(endpoints())
+@example(MINIMAL | {"worker": {"tensorParallelSize": 1}})
 def test_every_leaf_has_an_origin_and_every_origin_points_into_the_file(data: dict[str, Any]) -> None:
     manifest = rendered(data)
     origins = manifest.provenance.origins
