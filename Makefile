@@ -21,7 +21,7 @@ pulumi helm: ## the CLI from PATH, or the pinned one of tools/ built with Go int
 tools: .venv/.synced pulumi helm ## every command that the tests drive
 
 rehearse: setup ## a whole `pulumi up` of stacks/Pulumi.$(STACK).yaml against simulated providers; STACK=prod for the other
-	@.venv/bin/dpd rehearse $(STACK)
+	@.venv/bin/dpd rehearse "$(STACK)"
 
 test: lint tools ## the whole suite: lint, types, import directions, and every test
 	$(PYTEST)

@@ -19,7 +19,7 @@ from dpd_infra.stack import load_file
 
 def command(
     file: Annotated[
-        Path | None, typer.Argument(help="A stack file: its revision, into its project.", show_default="the pinned one")
+        Path | None, typer.Argument(help="A stack file: its revision, into its project. Else the pinned revision.", show_default=False)
     ] = None,
     repository: Annotated[str, typer.Option(help="Where git fetches from: an address or a folder.")] = REPOSITORY,
     force: Annotated[bool, typer.Option("--force", help="Replace an archive with other content.")] = False,
