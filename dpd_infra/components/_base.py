@@ -15,6 +15,7 @@ class Component(pulumi.ComponentResource):
     """The type token, from `tokens`."""
 
     def __init__(self, name: str, inputs: Mapping[str, Any], opts: pulumi.ResourceOptions | None) -> None:
+        # Inputs are identity only: the engine counts a component whose inputs change as one more update beside the resource that changed.
         super().__init__(self.token, name, dict(inputs), opts)
 
     def _child(

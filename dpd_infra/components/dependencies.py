@@ -45,7 +45,7 @@ class HyperPodDependencies(Component):
         Raises `pulumi.RunError` for an archive that is not there, before anything is registered.
         """
         chart = None if spec.preinstalled else _chart(spec, project or current_project())
-        super().__init__(name, {"chart": chart, "preinstalled": spec.preinstalled}, opts)
+        super().__init__(name, {"clusterName": control_plane.name}, opts)
 
         self.release = self._release(name, spec, chart, account, control_plane) if chart else None
         self.resources = (self.release,) if self.release else control_plane.resources

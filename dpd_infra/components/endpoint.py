@@ -69,14 +69,17 @@ class Endpoint(Component):
         Raises `StackRefused` for a spec that breaks a rule, before anything is registered, and `ValueError` where the spec names a
         token's configuration key and no token is given.
         """
-        context = endpoint_context(name, region=operator.region, addon_version=operator.facts.addon_version)
+        facts = operator.facts
+        context = endpoint_context(
+            name, region=operator.region, addon_version=facts.addon_version, image_mirrors=facts.image_mirrors
+        )
         self.manifest = render_endpoint(name, spec, context)
         refuse_errors(check_endpoint(EndpointSubject(name, self.manifest, spec, None, operator.facts)))
         config_key = _token_config_key(spec)
         if config_key is not None and hugging_face_token is None:
             message = f"endpoint {name}: model.huggingFace.token.configKey names {config_key}: pass its secret as hugging_face_token"
             raise ValueError(message)
-        super().__init__(name, {"namespace": spec.namespace, "disaggregated": spec.disaggregated, "model": spec.model.name}, opts)
+        super().__init__(name, {"namespace": spec.namespace}, opts)
 
         token_secret = self._token_secret(name, spec, operator, hugging_face_token) if config_key is not None else None
         self.resource = self._resource(name, spec, operator, () if token_secret is None else (token_secret,))

@@ -63,7 +63,7 @@ class HyperPodCluster(Component):
         cluster_name = spec.name or default_name
         groups = {group.name: group.spec.instance_type for group in plan_groups(spec.instance_groups)}
         bucket_name = account.naming.lifecycle_bucket(account.account_id)
-        super().__init__(name, {"clusterName": cluster_name, "instanceGroups": groups}, opts)
+        super().__init__(name, {"clusterName": cluster_name}, opts)
 
         bucket = make_bucket(
             self, f"{name}-lifecycle", bucket_name=bucket_name, versioned=True, account=account, suffix="lifecycle-scripts"

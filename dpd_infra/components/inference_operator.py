@@ -60,7 +60,7 @@ class InferenceOperator(Component):
         """With `spec.adopt` nothing is made: the add-on's version is read, after the HyperPod cluster that brings it is there."""
         facts = spec.facts
         bucket_name = spec.tls_bucket or account.naming.tls_bucket(account.account_id)
-        super().__init__(name, {"clusterName": cluster.name, "addonVersion": spec.addon_version, "adopt": spec.adopt}, opts)
+        super().__init__(name, {"clusterName": cluster.name}, opts)
         self._account, self._control_plane = account, control_plane
 
         before = (*addons.resources, *cluster.resources, *control_plane.resources, *network.resources)

@@ -57,7 +57,7 @@ class NodeAddons(Component):
         """
         s3_csi_accounts(spec.s3_csi_version)
         buckets = [f"arn:{account.partition}:s3:::{bucket}" for bucket in sorted(set(model_buckets))]
-        super().__init__(name, {"clusterName": control_plane.name, "modelBuckets": sorted(set(model_buckets))}, opts)
+        super().__init__(name, {"clusterName": control_plane.name}, opts)
         self._account, self._control_plane = account, control_plane
 
         nodes = (*cluster.resources, *control_plane.resources)

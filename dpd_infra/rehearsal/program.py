@@ -11,7 +11,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
 from typing import TextIO
@@ -23,8 +23,10 @@ from dpd_infra.plan.project import Project, use_project
 Program = Callable[[], None]
 """A Pulumi program: what it registers while it runs is the stack."""
 
-_GRACE_SECONDS = 5.0
+_GRACE_SECONDS = 30
 """How long a finished run may take to leave its event loop."""
+_CANCEL_ROUNDS = 20
+"""A task may start another while it is cancelled, so one round is not enough; a task that never ends must not hold the rehearsal."""
 
 _OWN_OUTPUT: ContextVar[io.StringIO | None] = ContextVar("rehearsal_program_output", default=None)
 
@@ -95,10 +97,14 @@ class ProgramRun:
         if loop.is_closed() or loop.is_running():
             return
         loop.set_exception_handler(lambda _loop, _context: None)
-        while pending := asyncio.all_tasks(loop):
+        for _ in range(_CANCEL_ROUNDS):
+            if not (pending := asyncio.all_tasks(loop)):
+                break
             for task in pending:
                 task.cancel()
-            loop.run_until_complete(asyncio.gather(*pending, return_exceptions=True))
+            # The run that was broken off may have left a stop in the loop's queue: it ends this run, and the next round goes on.
+            with suppress(RuntimeError):
+                loop.run_until_complete(asyncio.gather(*pending, return_exceptions=True))
         loop.close()
 
     def _report(self, stop: SystemExit) -> str:
