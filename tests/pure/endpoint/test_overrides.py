@@ -71,8 +71,17 @@ def test_what_an_override_says_stands_and_the_rest_stays(document: dict[str, Any
     }
 
 
-@given(OBJECTS, OBJECTS, OBJECTS)
-def test_overrides_without_nulls_can_be_merged_with_each_other_first(
+# Two layers of one shape: where one holds a scalar or a list and the other an object, merging them first forgets that the first replaced.
+LEAVES = SCALARS | st.lists(SCALARS, max_size=2)
+SHAPED = st.recursive(
+    st.fixed_dictionaries({}, optional={"a": LEAVES, "b": LEAVES}),
+    lambda inner: st.fixed_dictionaries({}, optional={"a": LEAVES, "b": LEAVES, "c": inner, "d": inner}),
+    max_leaves=6,
+)
+
+
+@given(OBJECTS, SHAPED, SHAPED)
+def test_overrides_of_one_shape_and_without_nulls_can_be_merged_with_each_other_first(
     document: dict[str, Any], first: dict[str, Any], second: dict[str, Any]
 ) -> None:
     assert merge(merge(document, first), second) == merge(document, merge(first, second))
