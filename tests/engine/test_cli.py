@@ -44,6 +44,7 @@ def test_without_the_chart_one_line_names_the_command_that_packs_it(tmp_path: Pa
         preview = project.pulumi("preview", "-s", "dev")
         assert preview.status != 0
         assert "dpd fetch-chart" in preview.output
+        assert "dpd:index:Platform" not in preview.output
         assert "Traceback" not in preview.output
 
 
