@@ -181,6 +181,9 @@ class SimulatedAccount:
     def __iter__(self) -> Iterator[Resource]:
         return iter(list(self._resources.values()))
 
+    def __bool__(self) -> bool:
+        return True  # an empty account is an account
+
     def __len__(self) -> int:
         return len(self._resources)
 

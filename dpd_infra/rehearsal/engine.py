@@ -1,27 +1,29 @@
-"""Drive the real Pulumi engine through its Automation API against the simulated providers, and read what happened from its events."""
+"""Drive the real Pulumi engine against the simulated providers, and read what happened from its events."""
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from pulumi import automation
+import yaml
 from pulumi.automation import events
 
 from dpd_infra.plan.project import Project
 from dpd_infra.rehearsal.account import SimulatedAccount
 from dpd_infra.rehearsal.environment import hermetic, process_environment
+from dpd_infra.rehearsal.host import OnEvent, serve
 from dpd_infra.rehearsal.program import ONE_AT_A_TIME, Program, ProgramRun, split_output
 from dpd_infra.rehearsal.server import ProviderServers
 from dpd_infra.rehearsal.wire import SECRET_SIGNATURE, SIGNATURE_KEY, UNKNOWN_TEXT
 
 Action = Literal["up", "preview", "destroy", "refresh"]
-OnEvent = Callable[[events.EngineEvent], Any]
 
 STACK_TYPE = "pulumi:pulumi:Stack"
 SECRET = "[secret]"  # noqa: S105 - what the engine prints in place of a secret
@@ -71,6 +73,8 @@ class Outcome:
     """What the CLI said when it ended with a failure; None when all went well."""
     program_failure: str | None = None
     """The program's own report, when it was the program that failed."""
+    late_failure: str | None = None
+    """What a callback on an output raised."""
     program_output: str = ""
     duration_seconds: float = 0
 
@@ -160,45 +164,48 @@ class Engine:
         outcome = Outcome(action)
         run = ProgramRun(program, self.project)
         begun = time.monotonic()
-        with ONE_AT_A_TIME, ProviderServers(self.account) as servers:
-            variables = hermetic(self.state_dir, servers.debug_providers)
-            with process_environment(self.pulumi, variables), split_output():
-                try:
-                    self._operate(action, run, outcome)
-                except automation.CommandError as error:
-                    outcome.error = _COLOUR.sub("", str(error))
-                finally:
-                    run.close()
-        self.account.save()
-        outcome.program_failure, outcome.program_output = run.failure, run.output
-        outcome.duration_seconds = time.monotonic() - begun
-        return outcome
-
-    def _operate(self, action: Action, run: ProgramRun, outcome: Outcome) -> None:
-        workspace = automation.LocalWorkspace(work_dir=str(self.work_dir), program=run)
-        stack = self._stack(workspace)
 
         def take(event: events.EngineEvent) -> None:
             outcome.take(event)
             if self.on_event is not None:
                 self.on_event(event)
 
-        if self.secret_config:
-            values = {key: automation.ConfigValue(value, secret=True) for key, value in self.secret_config.items()}
-            stack.set_all_config(values, path=True)
-        match action:
-            case "up":
-                stack.up(on_event=take, color="never", suppress_progress=True)
-            case "preview":
-                stack.preview(on_event=take, color="never", suppress_progress=True)
-            case "destroy":
-                stack.destroy(on_event=take, color="never", suppress_progress=True, run_program=False)
-            case "refresh":
-                stack.refresh(on_event=take, color="never", suppress_progress=True, run_program=False)
+        with ONE_AT_A_TIME, ProviderServers(self.account) as servers:
+            variables = hermetic(self.state_dir, servers.debug_providers)
+            with process_environment(self.pulumi, variables), split_output(), serve(run, take) as arguments:
+                try:
+                    self._prepare()
+                    self._cli(*_COMMANDS[action], *arguments)
+                except subprocess.CalledProcessError as error:
+                    outcome.error = _COLOUR.sub("", f"{error.stdout}{error.stderr}").strip() or str(error)
+        self.account.save()
+        outcome.program_failure, outcome.late_failure = run.failure, run.late_failure
+        outcome.program_output = run.output
+        outcome.duration_seconds = time.monotonic() - begun
+        return outcome
 
-    def _stack(self, workspace: automation.LocalWorkspace) -> automation.Stack:
-        # Asking the backend's files first saves two starts of the CLI.
-        name = workspace.project_settings().name
-        if (self.state_dir / "backend" / ".pulumi" / "stacks" / name / f"{self.stack}.json").exists():
-            return automation.Stack.select(self.stack, workspace)
-        return automation.Stack.create(self.stack, workspace)
+    def _prepare(self) -> None:
+        """Make the stack where the backend does not have it yet, and store the secrets of its configuration."""
+        name = yaml.safe_load((self.work_dir / "Pulumi.yaml").read_text(encoding="utf-8"))["name"]
+        if not (self.state_dir / "backend" / ".pulumi" / "stacks" / name / f"{self.stack}.json").exists():
+            self._cli("stack", "init")
+        if self.secret_config:
+            pairs = [part for key, value in self.secret_config.items() for part in ("--secret", f"{key}={value}")]
+            self._cli("config", "set-all", "--path", *pairs)
+
+    def _cli(self, *arguments: str) -> None:
+        """Run one command of the CLI to its end. Raises `subprocess.CalledProcessError`."""
+        command = [str(self.pulumi), *arguments, "--stack", self.stack, "--non-interactive", "--color", "never"]
+        # The events are among the CLI's debugging flags.
+        environment = {**os.environ, "PULUMI_DEBUG_COMMANDS": "true"}
+        subprocess.run(
+            command, cwd=self.work_dir, env=environment, check=True, capture_output=True, text=True, stdin=subprocess.DEVNULL
+        )
+
+
+_COMMANDS: Mapping[Action, tuple[str, ...]] = {
+    "up": ("up", "--yes", "--skip-preview"),
+    "preview": ("preview",),
+    "destroy": ("destroy", "--yes", "--skip-preview"),
+    "refresh": ("refresh", "--yes", "--skip-preview"),
+}

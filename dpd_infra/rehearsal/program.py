@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import io
 import os
 import runpy
 import sys
 import threading
-import time
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
 from typing import TextIO
@@ -22,11 +20,6 @@ from dpd_infra.plan.project import Project, use_project
 
 Program = Callable[[], None]
 """A Pulumi program: what it registers while it runs is the stack."""
-
-_GRACE_SECONDS = 30
-"""How long a finished run may take to leave its event loop."""
-_CANCEL_ROUNDS = 20
-"""A task may start another while it is cancelled, so one round is not enough; a task that never ends must not hold the rehearsal."""
 
 _OWN_OUTPUT: ContextVar[io.StringIO | None] = ContextVar("rehearsal_program_output", default=None)
 
@@ -63,8 +56,9 @@ class ProgramRun:
         self.project = project
         self.failure: str | None = None
         """What went wrong in the program itself, as one report; None if nothing did."""
+        self.late_failure: str | None = None
+        """What a callback on an output raised; it counts only where no resource failed, for then the callback is a consequence."""
         self._buffer = io.StringIO()
-        self._loop: asyncio.AbstractEventLoop | None = None
 
     @property
     def output(self) -> str:
@@ -74,7 +68,6 @@ class ProgramRun:
     def __call__(self) -> None:
         # The engine calls this in a thread of its own; tasks started here copy this context, so callbacks on outputs see it too.
         _OWN_OUTPUT.set(self._buffer)
-        self._loop = asyncio.get_running_loop()
         with use_project(self.project):
             try:
                 self.program()
@@ -84,28 +77,7 @@ class ProgramRun:
             except pulumi.RunError as error:
                 self._fail(str(error))
             except Exception as error:  # noqa: BLE001 - whatever the user's program raises is reported, not ours to handle
-                self._fail(_summary(error))
-
-    def close(self) -> None:
-        """Close the event loop of a run that the engine broke off: the SDK leaves it open with its tasks unfinished."""
-        loop = self._loop
-        if loop is None:
-            return
-        deadline = time.monotonic() + _GRACE_SECONDS
-        while loop.is_running() and time.monotonic() < deadline:
-            time.sleep(0.01)
-        if loop.is_closed() or loop.is_running():
-            return
-        loop.set_exception_handler(lambda _loop, _context: None)
-        for _ in range(_CANCEL_ROUNDS):
-            if not (pending := asyncio.all_tasks(loop)):
-                break
-            for task in pending:
-                task.cancel()
-            # The run that was broken off may have left a stop in the loop's queue: it ends this run, and the next round goes on.
-            with suppress(RuntimeError):
-                loop.run_until_complete(asyncio.gather(*pending, return_exceptions=True))
-        loop.close()
+                self._fail(summary_of(error))
 
     def _report(self, stop: SystemExit) -> str:
         told = stop.code if isinstance(stop.code, str) else f"the program exited with status {stop.code}"
@@ -117,7 +89,7 @@ class ProgramRun:
         raise pulumi.RunError(message)
 
 
-def _summary(error: Exception) -> str:
+def summary_of(error: Exception) -> str:
     """An exception as one line: what, and where in the program."""
     frames = [
         frame

@@ -12,8 +12,9 @@ from typing import Any
 
 from dpd_infra.plan.project import Project
 from dpd_infra.rehearsal.account import SimulatedAccount
-from dpd_infra.rehearsal.engine import STACK_TYPE, Action, Diagnostic, Engine, OnEvent, Outcome, Step
+from dpd_infra.rehearsal.engine import STACK_TYPE, Action, Diagnostic, Engine, Outcome, Step
 from dpd_infra.rehearsal.environment import find_pulumi
+from dpd_infra.rehearsal.host import OnEvent
 from dpd_infra.rehearsal.program import as_program_host, project_program
 from dpd_infra.rehearsal.server import PACKAGES
 from dpd_infra.rehearsal.workspace import ProjectFiles, write_workspace
@@ -164,6 +165,8 @@ def failure_message(outcome: Outcome) -> str:
     about = [item for item in errors if item.urn and f"::{STACK_TYPE}::" not in item.urn]
     if about:
         text = "\n".join(f"{item.name} ({_type(item.urn)}): {_plain(item.message)}" for item in about)
+    elif outcome.late_failure is not None:
+        text = outcome.late_failure
     else:
         told = [_plain(item.message) for item in errors if item.message != "update failed"]
         text = "\n".join(dict.fromkeys(told)) or _plain(outcome.error or "")

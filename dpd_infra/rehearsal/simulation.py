@@ -101,8 +101,10 @@ class ResourceType:
         """Whether a replacement deletes before it creates: always for some types, else where a name that was given stays the same."""
         if self.delete_before_replace:
             return True
-        given = self.autoname is not None and self.autoname not in (call.inputs.get(DEFAULTS_KEY) or [])
-        return given and self.autoname in call.inputs and call.inputs[self.autoname] == old.get(self.autoname)
+        name = self.autoname
+        if name is None or name in (call.inputs.get(DEFAULTS_KEY) or []):
+            return False
+        return name in call.inputs and call.inputs[name] == old.get(name)
 
     def scope(self, call: Call) -> str:
         """The EKS cluster whose Kubernetes the resource lives in; empty for AWS's own."""
