@@ -120,7 +120,11 @@ def _mend(model: type[BaseModel], left: Any, refusals: list[_Refusal]) -> bool:
 def _put(data: Any, path: Path, value: Any) -> bool:
     current = data
     for step in path[:-1]:
-        current = current[step]
+        try:
+            current = current[step]
+        except (KeyError, IndexError, TypeError):
+            # What it would stand in was refused and taken out.
+            return False
     current[path[-1]] = copy.deepcopy(value)
     return True
 
