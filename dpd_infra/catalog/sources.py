@@ -86,3 +86,21 @@ CLOUDWATCH_LOGS_API = Source("CloudWatch Logs PutRetentionPolicy", "botocore 1.4
 DESIGN_NOTE = Source("How this library works", "docs/design.md of this project")
 IAM_USER_GUIDE = Source("AWS IAM user guide", "docs.aws.amazon.com/IAM/latest/UserGuide")
 KUBERNETES_DOCS = Source("Kubernetes documentation", "kubernetes.io/docs")
+VPC_CNI_LIMITS = Source("Addresses and pods of each instance type", "aws/amazon-vpc-cni-k8s, misc/eni-max-pods.txt")
+DJL_SERVING = Source("DJL Serving: global configuration", "docs.djl.ai, serving/docs/configurations_global")
+TGI_CONTAINER = Source("Hugging Face text generation inference container", "huggingface/text-generation-inference, sagemaker-entrypoint.sh")
+DEPLOY_GUIDE = Source(
+    "HyperPod: deploying models from S3, FSx or Hugging Face", f"{_DOCS}, sagemaker-hyperpod-model-deployment-deploy-ftm"
+)
+KUBERNETES_VOLUME_GUIDE = Source("HyperPod: models on Kubernetes volumes", f"{_DOCS}, sagemaker-hyperpod model deployment")
+HUGGING_FACE_HUB = Source("Hugging Face hub: gated models", "huggingface.co/docs/hub/models-gated")
+KEDA_DOCS = Source("KEDA 2.17", "keda.sh/docs/2.17, ScaledObject specification and scalers")
+KUEUE_DOCS = Source("Kueue", "kueue.sigs.k8s.io/docs, run workloads and cluster queues")
+PYTHON_DOCS = Source("Python: PYTHONHASHSEED", "docs.python.org/3/using/cmdline.html")
+LIBFABRIC_EFA = Source("libfabric EFA provider", "ofiwg/libfabric, man/fi_efa.7.md")
+PUBLIC_SAMPLES = Source("Public samples that never turn healthy", "AWS's S3 example and aws-samples/sagemaker-genai-hosting-examples")
+
+
+def thread(repository: str, *numbers: int) -> Source:
+    """Issues or pull requests of a public repository in which people report what a rule is about."""
+    return Source(" ".join([repository, ", ".join(f"#{number}" for number in numbers)]).strip(), "GitHub")

@@ -7,7 +7,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from dpd_infra.rules.secret_text import masked
 from dpd_infra.spec.finding import Finding, Severity, pointer
+from dpd_infra.spec.shape import SHAPE_RULE
 from dpd_infra.spec.yaml_source import Document
 
 Style = Callable[[str, str], str]
@@ -25,13 +27,24 @@ def plain(text: str, style: str) -> str:
 
 
 def report(findings: Sequence[Finding], documents: Mapping[str, Document] | None = None, style: Style = plain) -> str:
-    """The whole report: the findings by file and place, errors first in a file, then a line that counts them."""
-    files = sorted({finding.file for finding in findings})
+    """The whole report: file by file, errors first, then by place; a rule says why once; the last line counts."""
+    by_file: dict[str, list[Finding]] = {}
+    for finding in findings:
+        by_file.setdefault(finding.file, []).append(finding)
     blocks = []
-    for file in files:
-        of_file = [finding for finding in findings if finding.file == file]
+    # Other findings may stand on the line of a secret: it is shown for none of them.
+    hidden = {(finding.file, finding.line) for finding in findings if finding.secret}
+    explained: set[str] = set()
+    for file in sorted(by_file):
+        of_file = by_file[file]
         of_file.sort(key=lambda finding: (_ORDER.index(finding.severity), finding.line, finding.column, finding.rule))
-        blocks += [block(finding, (documents or {}).get(file), style) for finding in of_file]
+        if len(by_file) > 1 and file:
+            blocks.append(f"{style(_clean(file), 'place')}: {summary(of_file)}")
+        for finding in of_file:
+            document = None if (file, finding.line) in hidden else (documents or {}).get(file)
+            # Values of the wrong shape have one rule and a reason each.
+            blocks.append(block(finding, document, style, says_why=finding.rule == SHAPE_RULE or finding.rule not in explained))
+            explained.add(finding.rule)
     return "\n\n".join([*blocks, summary(findings)])
 
 
@@ -51,18 +64,31 @@ def as_data(finding: Finding) -> dict[str, Any]:
     return data
 
 
-def block(finding: Finding, document: Document | None = None, style: Style = plain) -> str:
+def block(finding: Finding, document: Document | None = None, style: Style = plain, *, says_why: bool = True) -> str:
     """One finding, with its source line where the document is at hand."""
     place = f"{finding.file}:{finding.line}:{finding.column}" if finding.line else finding.file
-    head = f"{style(finding.severity, str(finding.severity))} {finding.rule}"
-    lines = [f"{head}  {style(place, 'place')}  {pointer(finding.path)}".replace("    ", "  ")]
-    if document is not None and finding.line and (source := document.source_line(finding.line)).strip():
-        lines.append(style(f"  {finding.line:>5} | {_cut(source)}", "quiet"))
-    lines.append(f"  what: {finding.what}")
-    lines.append(f"  why:  {finding.why}{f' [{finding.source}]' if finding.source else ''}")
-    lines.append(f"  fix:  {finding.fix}")
+    parts = [
+        f"{style(finding.severity, str(finding.severity))} {finding.rule}",
+        style(_clean(place), "place") if place else "",
+        _clean(pointer(finding.path)),
+    ]
+    lines = ["  ".join(part for part in parts if part)]
+    if document is not None and finding.line and not finding.secret and (source := document.source_line(finding.line)).strip():
+        lines.append(style(f"  {finding.line:>5} | {_clean(_cut(masked(source), finding.column))}", "quiet"))
+    lines.append(f"  what: {_clean(finding.what)}")
+    if says_why:
+        lines.append(f"  why:  {_clean(finding.why)}{f' [{finding.source}]' if finding.source else ''}")
+    lines.append(f"  fix:  {_clean(finding.fix)}")
     return "\n".join(lines)
 
 
-def _cut(line: str, width: int = 120) -> str:
-    return line if len(line) <= width else f"{line[:width]}…"
+def _clean(text: str) -> str:
+    """Text from a file with what would move a terminal's cursor or change its colours written out."""
+    return text if text.isprintable() else "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in text)
+
+
+def _cut(line: str, column: int, width: int = 120) -> str:
+    """A line's part around a column."""
+    begin = max(0, column - width // 2) if len(line) > width and column > width else 0
+    part = line[begin : begin + width]
+    return f"{'…' if begin else ''}{part}{'…' if begin + width < len(line) else ''}"

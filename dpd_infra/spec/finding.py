@@ -50,6 +50,8 @@ class Finding:
     subject: str = ""
     """Which endpoint or part of the platform it is about."""
     related: tuple[Path, ...] = field(default=())
+    secret: bool = False
+    """A secret stands there: no report shows its source line."""
 
 
 def pointer(path: Path) -> str:

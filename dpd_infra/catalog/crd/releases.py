@@ -11,6 +11,9 @@ from dpd_infra.catalog.sources import CRD_3_3, GATEWAY_GUIDE, OPERATOR_NOTES, RE
 HELD = "3.2"
 """The release whose CRD is held whole. For any later one the fields below are added, and an unknown field is no error."""
 
+UNKNOWN_FIELD = "unknownField"
+"""The keyword of a problem with a field that a release's CRD does not have."""
+
 Steps = tuple[str, ...]
 """A place in the schema: property names, and `[]` for the entries of a list."""
 

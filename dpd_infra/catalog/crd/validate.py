@@ -14,7 +14,7 @@ import jsonschema_rs
 
 from dpd_infra.catalog.crd import API_GROUP, API_VERSION, CrdFacts, crd_facts
 from dpd_infra.catalog.crd.json_schema import METADATA, document_schema, is_date_time
-from dpd_infra.catalog.crd.releases import HELD, VALUES, Brought, field_brought
+from dpd_infra.catalog.crd.releases import HELD, UNKNOWN_FIELD, VALUES, Brought, field_brought
 
 Path = tuple[str | int, ...]
 
@@ -23,7 +23,6 @@ DEPTH_LIMIT = 100
 
 _LABEL_KEY = re.compile(METADATA["properties"]["labels"]["propertyNames"]["pattern"].removesuffix("$").removeprefix("^"))
 
-UNKNOWN_FIELD = "unknownField"
 DUPLICATE = "duplicate"
 
 
