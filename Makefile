@@ -5,7 +5,7 @@ export PATH := $(CURDIR)/.tools/bin:$(PATH)
 PYTEST := .venv/bin/python -m pytest -n $(WORKERS) --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help setup pulumi helm tools rehearse test test-fast lint clean
+.PHONY: help setup pulumi helm tools rehearse test test-fast lint schema clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -34,6 +34,9 @@ lint: .venv/.synced ## ruff, pyright and the import directions
 	.venv/bin/ruff format --check
 	.venv/bin/pyright
 	.venv/bin/lint-imports --no-logo
+
+schema: .venv/.synced ## write the JSON Schema that the stack files point to
+	@.venv/bin/dpd schema > stacks/stack.schema.json
 
 clean: ## remove what these commands made
 	rm -rf .venv .tools .dpd .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -1,0 +1,24 @@
+"""The programs in the README and in docs/ build what they say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dpd_infra.plan.project import Project, use_project
+from tests.conftest import ROOT
+from tests.docs import Snippet, snippets
+from tests.graph.recorder import run_program
+
+
+@pytest.mark.parametrize("snippet", [snippet for snippet in snippets("python") if "Rehearsal(" not in snippet.text], ids=str)
+def test_a_program_in_the_documents_runs(snippet: Snippet, preview: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+
+    def program() -> Any:
+        with use_project(Project(root=Path(ROOT), chart_required=False)):
+            exec(compile(snippet.text, str(snippet), "exec"), {"__name__": "__main__"})  # noqa: S102 - the documents' own programs
+
+    assert run_program(program, preview=preview).resources
