@@ -12,7 +12,7 @@ import typer
 
 from dpd_infra.cli._output import FAILED, WRONG_USAGE, fail, print_json, refuse
 from dpd_infra.spec.stack_file import find_project_file, find_stack_file
-from dpd_infra.stack import LoadedStack, StackSpec, load_file
+from dpd_infra.stack import StackSpec, load_file
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -29,10 +29,10 @@ _GROUPS = ("Network", "ControlPlane", "HyperPodDependencies", "HyperPodCluster",
 def command(
     stack: Annotated[str, typer.Argument(help="The stack: `dev` for Pulumi.dev.yaml.")],
     project: Annotated[Path, typer.Option(help="The folder of Pulumi.yaml, or one below it.")] = Path(),
-    preview: Annotated[bool, typer.Option("--preview", help="Only say what `up` would do.")] = False,  # noqa: FBT002
-    destroy: Annotated[bool, typer.Option("--destroy", help="Rehearse `pulumi destroy` instead.")] = False,  # noqa: FBT002
-    reset: Annotated[bool, typer.Option("--reset", help="Forget earlier rehearsals of the project first.")] = False,  # noqa: FBT002
-    json: Annotated[bool, typer.Option("--json", help="The result as JSON.")] = False,  # noqa: FBT002
+    preview: Annotated[bool, typer.Option("--preview", help="Only say what `up` would do.")] = False,
+    destroy: Annotated[bool, typer.Option("--destroy", help="Rehearse `pulumi destroy` instead.")] = False,
+    reset: Annotated[bool, typer.Option("--reset", help="Forget earlier rehearsals of the project first.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="The result as JSON.")] = False,
 ) -> None:
     """Run STACK's `pulumi up` against a simulated AWS account: no credentials, no cost. A second run shows what changed since."""
     if preview and destroy:
@@ -48,14 +48,14 @@ def command(
         refuse(loaded.findings, loaded.documents, as_json=json)
     result = _run(project_file.parent, stack, preview=preview, destroy=destroy, reset=reset, as_json=json)
     if json:
-        print_json(_as_data(result, loaded))
+        print_json(_as_data(result, loaded.spec))
     else:
         _show(result, loaded.spec, stack)
 
 
 def _run(root: Path, stack: str, *, preview: bool, destroy: bool, reset: bool, as_json: bool) -> RehearsalResult:
-    from dpd_infra.rehearsal import ProjectNotFound, PulumiNotFound, Rehearsal, RehearsalBusy, RehearsalFailed  # noqa: PLC0415
-    from dpd_infra.rehearsal.progress import ProgressDisplay  # noqa: PLC0415
+    from dpd_infra.rehearsal import ProjectNotFound, PulumiNotFound, Rehearsal, RehearsalBusy, RehearsalFailed
+    from dpd_infra.rehearsal.progress import ProgressDisplay
 
     action = "preview" if preview else "destroy" if destroy else "up"
     try:
@@ -82,8 +82,7 @@ def _short(path: Path) -> Path:
         return path
 
 
-def _as_data(result: RehearsalResult, loaded: LoadedStack) -> dict[str, Any]:
-    assert loaded.spec is not None
+def _as_data(result: RehearsalResult, spec: StackSpec) -> dict[str, Any]:
     return {
         "ok": True,
         "action": result.action,
@@ -97,7 +96,7 @@ def _as_data(result: RehearsalResult, loaded: LoadedStack) -> dict[str, Any]:
         "outputs": dict(result.outputs),
         "secretOutputs": sorted(result.secret_outputs),
         "resources": [{"type": step.type, "name": step.name, "urn": step.urn, "operation": step.op} for step in result.resources],
-        "endpoints": {name: _endpoint(loaded.spec, name) for name in loaded.spec.endpoints},
+        "endpoints": {name: _endpoint(spec, name) for name in spec.endpoints},
         "seconds": round(result.duration_seconds, 2),
     }
 
@@ -125,8 +124,8 @@ def _endpoint(spec: StackSpec, name: str) -> dict[str, Any]:
 
 
 def _show(result: RehearsalResult, spec: StackSpec, stack: str) -> None:
-    from rich.console import Console  # noqa: PLC0415
-    from rich.table import Table  # noqa: PLC0415
+    from rich.console import Console
+    from rich.table import Table
 
     console = Console(highlight=False) if sys.stdout.isatty() else Console(highlight=False, width=_PLAIN_WIDTH)
     changed = [step for step in result.resources if step.op not in ("same", "read")]
@@ -158,7 +157,7 @@ def _show(result: RehearsalResult, spec: StackSpec, stack: str) -> None:
 
 def _by_component(steps: list[Any]) -> Any:
     """What was done, one row a component: the tree in the order it is made."""
-    from rich.table import Table  # noqa: PLC0415
+    from rich.table import Table
 
     counts: dict[str, Counter[str]] = {}
     for step in steps:
@@ -180,7 +179,7 @@ def _kind(token: str) -> str:
     short = name.rsplit(":", 1)[-1]
     if token.startswith("pulumi:providers:"):
         return f"{short} provider"
-    return f"{package} {short}" if short in ("Cluster",) else short
+    return f"{package} {short}" if short == "Cluster" else short
 
 
 def _print_outputs(console: Console, result: RehearsalResult) -> None:

@@ -14,7 +14,7 @@ from dpd_infra.stack import load_file
 def command(
     file: Annotated[pathlib.Path, typer.Argument(help="A stack file, Pulumi.<stack>.yaml.")],
     endpoint: Annotated[str | None, typer.Option(help="Only this endpoint.")] = None,
-    json: Annotated[bool, typer.Option("--json", help="JSON, with where each value comes from.")] = False,  # noqa: FBT002
+    json: Annotated[bool, typer.Option("--json", help="JSON, with where each value comes from.")] = False,
 ) -> None:
     """Print the InferenceEndpointConfig of each endpoint of FILE, as Kubernetes will see it."""
     loaded = load_file(existing_file(file, as_json=json))
@@ -42,6 +42,6 @@ def command(
 
 def to_yaml(document: dict[str, Any]) -> str:
     """A manifest as YAML in its own order of keys."""
-    import yaml  # noqa: PLC0415 - `--json` does without
+    import yaml
 
     return yaml.safe_dump(document, sort_keys=False, width=140)

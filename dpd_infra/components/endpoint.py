@@ -48,7 +48,7 @@ class Endpoint(Component):
     """The decode role's Deployment; None while it is not disaggregated."""
     router_deployment: pulumi.Output[str | None]
     """The router's Deployment in the operator's namespace; None without a router."""
-    outputs: dict[str, pulumi.Output]
+    outputs: dict[str, pulumi.Output[Any]]
     """All of these by camelCase name: what a stack exports."""
     resource: kubernetes.apiextensions.CustomResource
     """The custom resource itself."""
@@ -70,9 +70,7 @@ class Endpoint(Component):
         token's configuration key and no token is given.
         """
         facts = operator.facts
-        context = endpoint_context(
-            name, region=operator.region, addon_version=facts.addon_version, image_mirrors=facts.image_mirrors
-        )
+        context = endpoint_context(name, region=operator.region, addon_version=facts.addon_version, image_mirrors=facts.image_mirrors)
         self.manifest = render_endpoint(name, spec, context)
         refuse_errors(check_endpoint(EndpointSubject(name, self.manifest, spec, None, operator.facts)))
         config_key = _token_config_key(spec)
@@ -155,7 +153,7 @@ def _gated(body: dict[str, Any], facts: OperatorFacts, name: str) -> Callable[[s
     def gate(actual: str) -> dict[str, Any]:
         if AddonVersion.parse(actual) < AddonVersion.parse(facts.addon_version):
             message = (
-                f"endpoint {name} was checked for inference add-on {facts.addon_version}, the cluster has {actual}: raise the add-on there, "
+                f"endpoint {name} was checked for inference add-on {facts.addon_version}, the cluster has {actual}: raise it there, "
                 "or check for the version that is there (OperatorFacts)"
             )
             raise pulumi.RunError(message)

@@ -9,11 +9,12 @@ from pydantic import Field, model_validator
 from dpd_infra.spec.base import Spec, StrictBool, StrictInt
 
 DEFAULT_CHART_REVISION = "9f496a6364759553f73ff534434a057ef4bdc004"
-"""The revision of aws/sagemaker-hyperpod-cli that AWS's own Terraform modules pin (awsome-distributed-ai, clusters without restricted instance groups)."""
+"""The revision of aws/sagemaker-hyperpod-cli that AWS's own Terraform modules pin for clusters without restricted instance groups
+(awsome-distributed-ai)."""
 
 
 class DependenciesSpec(Spec):
-    """The chart with the device plugins and the health-monitoring agent. It is published in no chart repository: `dpd fetch-chart` packs it."""
+    """The chart with the device plugins and the health-monitoring agent, published in no chart repository: `dpd fetch-chart` packs it."""
 
     revision: str = Field(default=DEFAULT_CHART_REVISION, pattern=r"^[0-9a-f]{40}$")
     """The commit of aws/sagemaker-hyperpod-cli whose chart is used; the archive is `charts/hyperpod-dependencies-<revision>.tgz`."""

@@ -7,6 +7,8 @@ import pulumi
 import dpd_infra as dpd
 
 stack = dpd.StackSpec.from_config()
+if stack.platform is None:
+    raise SystemExit("this program makes a platform: the stack file has no dpd-infra:platform")
 platform = dpd.Platform("inference", stack.platform, aws_settings=stack.aws)
 endpoint = dpd.Endpoint("dpd-test", stack.endpoints["dpd-test"], operator=platform.operator)
 

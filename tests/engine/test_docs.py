@@ -37,7 +37,9 @@ def test_a_rehearsal_prints_what_is_said(snippet: Snippet, copy: Path) -> None:
         command, _, expected = block.partition("\n")
         words = shlex.split(command)
         arguments = ["rehearse", "dev"] if words[:2] == ["make", "rehearse"] else words[1:]
-        done = subprocess.run([sys.executable, "-m", "dpd_infra", *arguments], cwd=copy, capture_output=True, text=True, check=False, env=_environment())
+        done = subprocess.run(
+            [sys.executable, "-m", "dpd_infra", *arguments], cwd=copy, capture_output=True, text=True, check=False, env=_environment()
+        )
         assert done.returncode == 0, done.stdout + done.stderr
         printed = [_CHANGING.sub("#", line).rstrip() for line in done.stdout.splitlines()]
         for line in expected.splitlines():
@@ -46,7 +48,7 @@ def test_a_rehearsal_prints_what_is_said(snippet: Snippet, copy: Path) -> None:
 
 
 def _environment() -> dict[str, str]:
-    import os  # noqa: PLC0415
+    import os
 
     tools = str(REPOSITORY / ".tools" / "bin")
     return {**os.environ, "PATH": os.pathsep.join([tools, os.environ.get("PATH", "")])}

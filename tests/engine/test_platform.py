@@ -1,4 +1,4 @@
-"""The whole platform on the real engine: up, no-op, one edit = one update, protection, destroy in order, a failed create and its resumption."""
+"""The whole platform on the real engine: up, no-op, one edit = one update, protection, destroy in order, a failed create and its resume."""
 
 from __future__ import annotations
 

@@ -61,7 +61,12 @@ REFUSALS: list[tuple[str, RawPlatform, str, str]] = [
     ("no FSx CSI driver", RawPlatform(node_addons=without("aws-fsx-csi-driver")), "amazon-sagemaker", "missing CSIDriver fsx.csi.aws.com"),
     ("no cert-manager", RawPlatform(node_addons=without("cert-manager")), "amazon-sagemaker", "certificaterequests.cert-manager.io"),
     ("role without the prefix", RawPlatform(operator_role="inference"), "amazon-sagemaker", "role name with prefix 'SageMakerHyperPodInf"),
-    ("no TLS bucket named", RawPlatform(operator_configuration=("executionRoleArn",)), "amazon-sagemaker", "tlsCertificateS3Bucket: is missing"),
+    (
+        "no TLS bucket named",
+        RawPlatform(operator_configuration=("executionRoleArn",)),
+        "amazon-sagemaker",
+        "tlsCertificateS3Bucket: is missing",
+    ),
     ("no role named", RawPlatform(operator_configuration=("tlsCertificateS3Bucket",)), "amazon-sagemaker", "executionRoleArn: is missing"),
     ("no OIDC provider", RawPlatform(oidc_provider=False), "amazon-sagemaker", "sts:AssumeRoleWithWebIdentity"),
     ("no operator", RawPlatform(operator=False), "endpoint", 'no matches for kind "InferenceEndpointConfig" in version'),
@@ -81,7 +86,7 @@ def test_a_broken_order_is_refused_with_the_reason(engine: MakeProject, program:
     assert "Traceback" not in str(caught.value)
 
 
-@pytest.mark.parametrize("nth", [1, 9, 17, 25, 33, 38])
+@pytest.mark.parametrize("nth", [1, 9, 17, 25, 33, 36])
 def test_a_create_that_fails_and_an_up_again_converge_with_nothing_twice(engine: MakeProject, nth: int) -> None:
     undisturbed = engine(RawPlatform())
     undisturbed.up()
@@ -185,7 +190,7 @@ def test_secrets_are_nowhere_in_plain_text(engine: MakeProject) -> None:
         k8s.core.v1.Secret(
             "token",
             metadata={"name": "token", "namespace": "default"},
-            string_data={"token": pulumi.Output.secret(words[0]), "plain": "visible"},
+            string_data={"token": pulumi.Output.secret(words[0])},
             opts=pulumi.ResourceOptions(provider=eks.kubernetes),
         )
         config = pulumi.Config()
@@ -201,7 +206,7 @@ def test_secrets_are_nowhere_in_plain_text(engine: MakeProject) -> None:
     assert words[0] not in str(run.outputs)
     assert run.outcome.secret_outputs == {"word", "inside"}
     read = [path.read_text(encoding="utf-8", errors="replace") for path in project.folder.rglob("*") if path.is_file()]
-    assert any("visible" in text for text in read)
+    assert any("sts:AssumeRole" in text for text in read), "what is no secret is there to be found"
     assert not [word for word in words for text in read if word in text]
     # Unchanged secrets are no change, changed ones are.
     assert project.up().changes == 0

@@ -32,7 +32,9 @@ GATED: dict[str, Any] = {
 }
 
 
-def endpoint(data: dict[str, Any], *, facts: str = "v1.4.0-eksbuild.1", actual: str = "v1.4.0-eksbuild.1", **arguments: Any) -> Callable[[], Any]:
+def endpoint(
+    data: dict[str, Any], *, facts: str = "v1.4.0-eksbuild.1", actual: str = "v1.4.0-eksbuild.1", **arguments: Any
+) -> Callable[[], Any]:
     """A program with an operator that stands behind one resource, and an endpoint on it."""
 
     def program() -> Endpoint:
@@ -151,5 +153,7 @@ def test_an_operator_older_than_promised_stops_the_manifest() -> None:
 
 def test_a_warning_is_logged_and_stops_nothing() -> None:
     recording = run_program(endpoint(LLAMA, facts="v1.3.0-eksbuild.1", actual="v1.3.0-eksbuild.1"), preview=False)
-    assert any("DPD003" in message and "routing Service" in message for level, message in recording.logs if level.lower().startswith("warn"))
+    assert any(
+        "DPD003" in message and "routing Service" in message for level, message in recording.logs if level.lower().startswith("warn")
+    )
     assert recording.of_type(RESOURCE)

@@ -35,12 +35,17 @@ config:
 BAD = {
     "wrong type": ("ml.c5.4xlarge, count: 2}", 'ml.c5.4xlarge, count: "2"}', 9, "instanceGroups.system.count"),
     "unknown key": ("modelBuckets:", "modelBucket:", 11, "modelBucket"),
-    "unsupported instance type": ("      instanceType: ml.p5.48xlarge\n      prefill", "      instanceType: ml.g6e.48xlarge\n      prefill", 15, "instanceType"),
+    "unsupported instance type": (
+        "      instanceType: ml.p5.48xlarge\n      prefill",
+        "      instanceType: ml.g6e.48xlarge\n      prefill",
+        15,
+        "instanceType",
+    ),
     "group in another zone": ("ml.p5.48xlarge, count: 2}", "ml.p5.48xlarge, count: 2, zone: us-east-2b}", 8, "instanceGroups.gpu.zone"),
     "threshold below 0": ("threshold: 4096", "threshold: -1", 18, "routing.threshold"),
     "operator too old": ("v1.4.0-eksbuild.1", "v1.2.1-eksbuild.1", 10, "operator.addonVersion"),
     "names too long": ("    llama-70b:", f"    {'l' * 40}:", 13, "endpoints." + "l" * 40),
-    "no way to the API": (', publicAccessCidrs: [203.0.113.0/24]', "", 6, "controlPlane"),
+    "no way to the API": (", publicAccessCidrs: [203.0.113.0/24]", "", 6, "controlPlane"),
     "Kubernetes too old": ('version: "1.33"', 'version: "1.29"', 6, "controlPlane.version"),
     "misspelt strategy": ("strategy: prefixaware", "strategy: prefix-aware", 18, "routing.strategy"),
     "no region": ("  aws:region: us-east-2\n", "", 1, "config"),
@@ -107,7 +112,9 @@ def test_a_verdict_that_rests_on_a_refused_value_is_withheld(tmp_path: Path) -> 
 
 def test_an_encrypted_value_inside_a_section_is_refused_by_place_and_never_shown(tmp_path: Path) -> None:
     text = GOOD.replace("inference-dev", "{secure: AAABAQx0c2VjcmV0}")
-    report = str(pytest.raises(StackRefused, StackSpec.from_file, write(tmp_path, text)).value)
+    with pytest.raises(StackRefused) as refused:
+        StackSpec.from_file(write(tmp_path, text))
+    report = str(refused.value)
     assert "encrypted value" in report
     assert "pulumi config set --secret" in report
 

@@ -1,4 +1,4 @@
-"""`dpd render` and `dpd schema`: the published example comes out field for field, and the schema that editors use is the one that stands."""
+"""`dpd render` and `dpd schema`: the published example comes out field for field, and editors get the schema that stands."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ EXAMPLE = ROOT / "examples" / "llama_70b_two_p5" / "Pulumi.dev.yaml"
 
 GPUS = {"requests": {"nvidia.com/gpu": "8"}, "limits": {"nvidia.com/gpu": "8"}}
 WORKER = {"cpu": "96", "memory": "1024Gi", "nvidia.com/gpu": "8"}
+
+ARGUMENTS = "--model /opt/ml/model --host 0.0.0.0 --port 8000 --tensor-parallel-size 8 --max-model-len 16384 --gpu-memory-utilization 0.75"
 
 # DPD guide: Llama 3.3 70B on two ml.p5.48xlarge. Bucket and region are the user's.
 PUBLISHED: dict[str, Any] = {
@@ -46,14 +48,12 @@ PUBLISHED: dict[str, Any] = {
         },
         "worker": {
             "image": "public.ecr.aws/deep-learning-containers/vllm:server-hyperpod-cuda-v1.1",
-            "args": (
-                "--model /opt/ml/model --host 0.0.0.0 --port 8000 --tensor-parallel-size 8 --max-model-len 16384 --gpu-memory-utilization 0.75"
-            ).split(),
+            "args": ARGUMENTS.split(),
             "modelInvocationPort": {"containerPort": 8000, "name": "http"},
             "modelVolumeMount": {"name": "model-weights", "mountPath": "/opt/ml/model"},
             "resources": {"requests": WORKER, "limits": WORKER},
             "environmentVariables": [
-                {"name": "HF_HOME", "value": "/tmp/hf_home"},  # noqa: S108 - the published value
+                {"name": "HF_HOME", "value": "/tmp/hf_home"},
                 {"name": "PD_BUFFER_SIZE", "value": "8589934592"},
                 {"name": "LMCACHE_SAVE_DECODE_CACHE", "value": "False"},
                 {"name": "PYTHONHASHSEED", "value": "0"},
@@ -97,7 +97,13 @@ def test_one_endpoint_of_several() -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [("render", "no-such-file.yaml"), ("render", "stacks"), ("render", "stacks/Pulumi.dev.yaml", "--endpoint", "nobody"), ("render",), ("nonsense",)],
+    [
+        ("render", "no-such-file.yaml"),
+        ("render", "stacks"),
+        ("render", "stacks/Pulumi.dev.yaml", "--endpoint", "nobody"),
+        ("render",),
+        ("nonsense",),
+    ],
 )
 def test_wrong_usage_ends_with_2_and_one_message(arguments: tuple[str, ...]) -> None:
     done = dpd(*arguments)
@@ -112,7 +118,9 @@ def test_the_schema_that_stack_files_point_to_is_the_one_that_stands() -> None:
     assert json.loads(dpd("schema").stdout) == kept
 
 
-@pytest.mark.parametrize("path", [*sorted((ROOT / "stacks").glob("Pulumi.*.yaml")), *sorted((ROOT / "examples").glob("*/Pulumi.*.yaml"))], ids=str)
+@pytest.mark.parametrize(
+    "path", [*sorted((ROOT / "stacks").glob("Pulumi.*.yaml")), *sorted((ROOT / "examples").glob("*/Pulumi.*.yaml"))], ids=str
+)
 def test_every_shipped_stack_file_fits_the_schema_and_points_to_it(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     first = text.splitlines()[0]
