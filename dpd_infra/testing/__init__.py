@@ -1,0 +1,64 @@
+"""The test kit: run a Pulumi program without an engine and an account, and look at everything it asked for.
+
+    from dpd_infra.testing import assert_manifest, run_project
+
+    def test_the_cluster_is_protected() -> None:
+        recording = run_project("dev")
+        assert recording.one("aws-native:sagemaker:Cluster").protect
+
+Every name here is imported when it is first used. With pytest the fixtures `dpd_run`, `dpd_project`, `dpd_preview`, `dpd_hermetic` and
+`dpd_snapshot` are there without an import.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dpd_infra.testing.answers import Answers, secret
+    from dpd_infra.testing.manifests import assert_manifest
+    from dpd_infra.testing.mocks import PlatformMocks
+    from dpd_infra.testing.program import run_program, run_project
+    from dpd_infra.testing.recording import UNKNOWN, Recorded, Recording
+    from dpd_infra.testing.snapshot import assert_snapshot
+
+_HOMES = {
+    "UNKNOWN": "recording",
+    "Answers": "answers",
+    "PlatformMocks": "mocks",
+    "Recorded": "recording",
+    "Recording": "recording",
+    "assert_manifest": "manifests",
+    "assert_snapshot": "snapshot",
+    "run_program": "program",
+    "run_project": "program",
+    "secret": "answers",
+}
+"""Where each public name lives."""
+
+__all__ = [
+    "UNKNOWN",
+    "Answers",
+    "PlatformMocks",
+    "Recorded",
+    "Recording",
+    "assert_manifest",
+    "assert_snapshot",
+    "run_program",
+    "run_project",
+    "secret",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        message = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(message)
+    value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
