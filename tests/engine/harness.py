@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -214,8 +215,9 @@ def _language_host(into: Path) -> Path:
     """A folder with the language host, started by this interpreter whatever `python3` on PATH is."""
     folder = into / "language-host"
     folder.mkdir(parents=True, exist_ok=True)
-    text = (HERE / "pulumi-language-python").read_text(encoding="utf-8")
     script = folder / "pulumi-language-python"
-    script.write_text(text.replace("#!/usr/bin/env python3", f"#!{sys.executable}", 1), encoding="utf-8")
+    # A `#!` line takes no path with a space in it.
+    command = shlex.join([sys.executable, str(HERE / "pulumi-language-python")])
+    script.write_text(f'#!/bin/sh\nexec {command} "$@"\n', encoding="utf-8")
     script.chmod(0o755)
     return folder
