@@ -42,6 +42,6 @@ def command(
 
 def to_yaml(document: dict[str, Any]) -> str:
     """A manifest as YAML in its own order of keys."""
-    import yaml
+    from dpd_infra.spec.yaml_writing import write_yaml
 
-    return yaml.safe_dump(document, sort_keys=False, width=140)
+    return write_yaml(document)

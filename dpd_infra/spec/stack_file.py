@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dpd_infra.spec.finding import Path
-from dpd_infra.spec.yaml_source import Document, Position, YamlProblem, load_document
+from dpd_infra.spec.yaml_source import Document, Position, SourceText, YamlProblem, load_document
 
 PROJECT_FILE = "Pulumi.yaml"
 _PREFIX = "Pulumi."
@@ -56,12 +56,12 @@ def stack_name(path: pathlib.Path) -> str:
     return path.name.removeprefix(_PREFIX).removesuffix(path.suffix)
 
 
-def read_stack_file(path: pathlib.Path) -> StackFile:
-    """Read a stack file and the defaults of the project around it.
+def read_stack_file(path: pathlib.Path, raw: bytes | SourceText | None = None) -> StackFile:
+    """Read a stack file and the defaults of the project around it; `raw` is the file's content where it is at hand already.
 
     Raises `YamlProblem` where the file cannot be read as YAML or its `config` is not a mapping, and `OSError` where it cannot be opened.
     """
-    document = load_document(path.read_bytes(), str(path))
+    document = load_document(path.read_bytes() if raw is None else raw, str(path))
     data = {} if document.data is None else document.data
     config = data.get("config") if isinstance(data, dict) else None
     if not isinstance(data, dict) or not isinstance(config, dict | None):
@@ -110,7 +110,7 @@ def _project_defaults(folder: pathlib.Path) -> dict[str, Any]:
 
 
 def find_stack_file(root: pathlib.Path, stack: str) -> pathlib.Path | None:
-    """The file of a stack of the project in `root`, where Pulumi looks for it: in `stackConfigDir`, `/` in the name read as `-`; None where there is none."""
+    """The file of a stack of the project in `root`, or None: in `stackConfigDir`, with `/` in the name read as `-`, as Pulumi looks for it."""
     folder = root
     project = root / PROJECT_FILE
     if project.is_file():

@@ -33,6 +33,8 @@ class YamlProblem(Exception):
         self.line = line
         self.column = column
         self.fix = fix
+        self.file = ""
+        """The file, as its reader was told."""
 
 
 class Place(NamedTuple):

@@ -104,12 +104,12 @@ class Document:
         return place, True
 
 
-def load_document(text: str | bytes, file: str = "", dialect: Dialect = Dialect.PULUMI) -> Document:
+def load_document(text: str | bytes | SourceText, file: str = "", dialect: Dialect = Dialect.PULUMI) -> Document:
     """Read a text that holds one document. An empty text is a document whose data is None.
 
     Raises `YamlProblem` for anything that is not one readable YAML document.
     """
-    source = decode(text)
+    source = text if isinstance(text, SourceText) else decode(text, file)
     found: Document | None = None
     for document in load_documents(source, file, dialect):
         if document.index > 0:
@@ -120,7 +120,15 @@ def load_document(text: str | bytes, file: str = "", dialect: Dialect = Dialect.
 
 def load_documents(text: str | bytes | SourceText, file: str = "", dialect: Dialect = Dialect.PULUMI) -> Iterator[Document]:
     """Read every document of a text, in order, each only when it is asked for. Raises `YamlProblem` at the first that cannot be read."""
-    source = text if isinstance(text, SourceText) else decode(text)
+    source = text if isinstance(text, SourceText) else decode(text, file)
+    try:
+        yield from _read(source, file, dialect)
+    except YamlProblem as problem:
+        problem.file = file
+        raise
+
+
+def _read(source: SourceText, file: str, dialect: Dialect) -> Iterator[Document]:
     try:
         parser = _BASE(source.text)
     except yaml.YAMLError as error:
@@ -141,8 +149,16 @@ def load_documents(text: str | bytes | SourceText, file: str = "", dialect: Dial
         parser.dispose()
 
 
-def decode(text: str | bytes) -> SourceText:
+def decode(text: str | bytes, file: str = "") -> SourceText:
     """The text of a file. Raises `YamlProblem` for one that is too large, in an encoding that YAML readers do not take, or binary."""
+    try:
+        return _decoded(text)
+    except YamlProblem as problem:
+        problem.file = file
+        raise
+
+
+def _decoded(text: str | bytes) -> SourceText:
     if len(text) > MAX_BYTES:
         raise YamlProblem(f"larger than {MAX_BYTES // 1024**2} MiB", fix="split it, or name the files you mean")
     encoding = "utf-8"

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpd_infra.spec.yaml_source import Dialect, Document, YamlProblem, load_document, load_documents
+from dpd_infra.spec.yaml_writing import write_yaml
 
 KEYS = st.text(st.characters(codec="utf-8", exclude_categories=["C", "Z"]), min_size=1, max_size=8)
 # PyYAML writes 0E0 and 0o7 without quotes: text to YAML 1.1, numbers to Go's readers.
@@ -164,3 +165,17 @@ def test_an_empty_text_is_no_data_and_two_documents_are_not_one() -> None:
     assert load_document("# only a comment\n").data is None
     with pytest.raises(YamlProblem, match="more than one document"):
         load_document("a: 1\n---\nb: 2\n")
+
+
+@given(st.dictionaries(st.text(), VALUES | st.text(), max_size=3))
+def test_what_is_written_is_read_back_by_every_reader(value: dict[str, Any]) -> None:
+    text = write_yaml(value)
+    assert yaml.safe_load(text) == value
+    for dialect in Dialect:
+        assert load_document(text, dialect=dialect).data == value
+
+
+@pytest.mark.parametrize("word", [word for word, _, _ in SCALAR_WORDS])
+def test_text_that_some_reader_takes_for_something_else_is_written_in_quotes(word: str) -> None:
+    for dialect in Dialect:
+        assert load_document(write_yaml({"a": word}), dialect=dialect).data == {"a": word}
