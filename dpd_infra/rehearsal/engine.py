@@ -198,9 +198,7 @@ class Engine:
         command = [str(self.pulumi), *arguments, "--stack", self.stack, "--non-interactive", "--color", "never"]
         # The events are among the CLI's debugging flags.
         environment = {**os.environ, "PULUMI_DEBUG_COMMANDS": "true"}
-        subprocess.run(
-            command, cwd=self.work_dir, env=environment, check=True, capture_output=True, text=True, stdin=subprocess.DEVNULL
-        )
+        subprocess.run(command, cwd=self.work_dir, env=environment, check=True, capture_output=True, text=True, stdin=subprocess.DEVNULL)
 
 
 _COMMANDS: Mapping[Action, tuple[str, ...]] = {

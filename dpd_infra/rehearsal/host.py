@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent import futures
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import metadata
 from typing import Any
 
@@ -26,6 +26,7 @@ from dpd_infra.rehearsal.program import ProgramRun, summary_of
 
 OnEvent = Callable[[EngineEvent], Any]
 
+_ATTEMPTS = 10
 _GRACE_SECONDS = 5.0
 """How long what the engine sent last may take to arrive."""
 
@@ -113,11 +114,16 @@ class LanguageHost(language_pb2_grpc.LanguageRuntimeServicer):
 
 
 def _close(loop: asyncio.AbstractEventLoop) -> None:
-    loop.set_exception_handler(lambda _loop, _context: None)
-    while pending := asyncio.all_tasks(loop):
+    """Let the unfinished tasks end, then close: a call that fails meanwhile may stop the loop once more."""
+    loop.set_exception_handler(lambda _loop, _failure: None)
+    for _ in range(_ATTEMPTS):
+        pending = asyncio.all_tasks(loop)
+        if not pending:
+            break
         for task in pending:
             task.cancel()
-        loop.run_until_complete(asyncio.gather(*pending, return_exceptions=True))
+        with suppress(RuntimeError):
+            loop.run_until_complete(asyncio.gather(*pending, return_exceptions=True))
     loop.close()
 
 

@@ -14,7 +14,7 @@ from pulumi.runtime.proto import plugin_pb2, provider_pb2, provider_pb2_grpc, st
 from dpd_infra.rehearsal.account import Resource, SimulatedAccount
 from dpd_infra.rehearsal.diff import DEFAULTS_KEY, Change, Difference, compare
 from dpd_infra.rehearsal.errors import InitError, SimulatedError
-from dpd_infra.rehearsal.simulation import Call, Invoke, ResourceType
+from dpd_infra.rehearsal.simulation import Call, Invoke, Made, ResourceType
 from dpd_infra.rehearsal.wire import UNKNOWN, conceal, decode, encode, overlay, reveal
 
 _KINDS = {
@@ -152,18 +152,17 @@ class SimulatedProvider(provider_pb2_grpc.ResourceProviderServicer):
                 return provider_pb2.CreateResponse(properties=encode(_with_unknowns(given, kind)))
             with self.account.operation("create", call.token, request.urn) as (ids, fault):
                 self.authorize(call)
+                failed: InitError | None = None
                 try:
                     made = kind.create(call)
-                    if fault is not None:
-                        raise InitError([fault.message], id=made.id, outputs=made.outputs)
+                    failed = InitError([fault.message], id=made.id, outputs=made.outputs) if fault else None
                 except InitError as error:
-                    outputs = self.finish(call, _outputs(given, error.outputs))
-                    self._remember(call, kind, error.id, given, outputs)
-                    ids.append(error.id)
-                    _fail_to_become_ready(context, error, outputs)
+                    made, failed = Made(error.id, error.outputs), error
                 outputs = self.finish(call, _outputs(given, made.outputs))
                 self._remember(call, kind, made.id, given, outputs)
                 ids.append(made.id)
+                if failed is not None:
+                    _fail_to_become_ready(context, failed, outputs)
             return provider_pb2.CreateResponse(id=made.id, properties=encode(outputs))
 
     def Update(self, request: provider_pb2.UpdateRequest, context: grpc.ServicerContext) -> provider_pb2.UpdateResponse:

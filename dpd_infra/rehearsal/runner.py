@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import re
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -137,6 +138,7 @@ class Rehearsal:
 
 
 _LOCK = "lock"
+_SEVERAL = re.compile(r"\d+ errors? occurred:")
 
 
 def result_of(outcome: Outcome) -> RehearsalResult:
@@ -180,5 +182,6 @@ def _type(urn: str) -> str:
 
 
 def _plain(message: str) -> str:
-    """A message without the traceback that the Python host adds."""
-    return message.split("\nTraceback (most recent call last)", 1)[0].strip()
+    """A message without what the engine wraps around one error or several (`1 error occurred:`), one a line."""
+    first, *errors = message.strip().split("\n\t* ")
+    return "\n  ".join(error.strip() for error in errors) if errors and _SEVERAL.fullmatch(first) else message.strip()

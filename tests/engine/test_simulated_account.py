@@ -12,6 +12,7 @@ import pytest
 
 from dpd_infra.rehearsal import Failure, OperatorBehaviour, RehearsalFailed, SimulatedAccount
 from tests.engine.conftest import MakeProject
+from tests.engine.harness import EngineProject
 from tests.engine.raw_platform import TRUST, RawPlatform, kubeconfig
 
 HYPERPOD = "aws-native:sagemaker:Cluster"
@@ -86,16 +87,22 @@ def test_a_broken_order_is_refused_with_the_reason(engine: MakeProject, program:
     assert "Traceback" not in str(caught.value)
 
 
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """The types of everything that an `up` without a failure makes."""
+    project = EngineProject(tmp_path_factory.mktemp("undisturbed"), RawPlatform())
+    project.up()
+    return sorted(item.type for item in project.account)
+
+
 @pytest.mark.parametrize("nth", [1, 9, 17, 25, 33, 36])
-def test_a_create_that_fails_and_an_up_again_converge_with_nothing_twice(engine: MakeProject, nth: int) -> None:
-    undisturbed = engine(RawPlatform())
-    undisturbed.up()
+def test_a_create_that_fails_and_an_up_again_converge_with_nothing_twice(engine: MakeProject, undisturbed: list[str], nth: int) -> None:
     project = engine(RawPlatform(), SimulatedAccount(fail_on=nth))
     with pytest.raises(RehearsalFailed, match="An internal failure occurred"):
         project.up()
     project.up()
     assert project.up().changes == 0
-    assert sorted(item.type for item in project.account) == sorted(item.type for item in undisturbed.account)
+    assert sorted(item.type for item in project.account) == undisturbed
     created = [operation.urn for operation in project.account.journal if operation.action == "create"]
     assert len(created) == len(set(created))
 

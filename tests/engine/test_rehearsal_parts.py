@@ -1,0 +1,179 @@
+"""The parts of the simulation that need no engine: wire format, comparison, wait annotation, display, and the account's file."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+import pytest
+from google.protobuf import json_format
+from hypothesis import given
+from hypothesis import strategies as st
+from pulumi.automation.events import EngineEvent
+from rich.console import Console
+
+from dpd_infra.rehearsal import SimulatedAccount
+from dpd_infra.rehearsal.account import Resource
+from dpd_infra.rehearsal.diff import Change, compare
+from dpd_infra.rehearsal.errors import SimulatedError
+from dpd_infra.rehearsal.progress import ProgressDisplay
+from dpd_infra.rehearsal.waiting import parse, timeout_of
+from dpd_infra.rehearsal.wire import UNKNOWN, Secret, conceal, decode, encode, overlay, reveal
+from dpd_infra.rehearsal.workspace import ProjectFiles, ProjectNotFound
+
+KEYS = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), min_size=1, max_size=8)
+LEAVES = st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(max_size=12) | st.just(UNKNOWN)
+VALUES = st.recursive(
+    LEAVES, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(KEYS, inner, max_size=4) | inner.map(Secret), max_leaves=12
+)
+PLAIN = st.recursive(st.booleans() | st.integers() | st.text(max_size=6), lambda inner: st.lists(inner, max_size=4), max_leaves=8)
+
+
+@given(st.dictionaries(KEYS, VALUES, max_size=5))
+def test_what_is_encoded_comes_back_the_same(values: dict[str, Any]) -> None:
+    assert decode(encode(values)) == values
+
+
+def test_the_wire_uses_pulumis_signatures() -> None:
+    # Pulumi's own documents: the secret signature, and the text of an unknown value (sdk resource/properties).
+    plain = json_format.MessageToDict(encode({"a": Secret("s"), "b": UNKNOWN}))
+    assert plain == {
+        "a": {"4dabf18193072939515e22adb298388d": "1b47061264138c4ac30d75fd1eb44270", "value": "s"},
+        "b": "04da6b54-80e4-46f7-96ec-b56ff0331ba9",
+    }
+
+
+@given(VALUES.filter(lambda value: value is not None))
+def test_concealing_leaves_no_secret_and_revealing_leaves_no_wrapper(value: Any) -> None:
+    hidden = Secret({"inside": [value, "correct-horse"]})
+    assert "correct-horse" not in str(conceal([hidden]))
+    assert "Secret" not in repr(reveal([hidden]))
+    assert conceal(hidden) == conceal(Secret(hidden.value)), "the same secret conceals to the same text"
+
+
+def test_an_overlay_adds_beside_what_is_there_and_keeps_a_secret_secret() -> None:
+    assert overlay({"a": {"x": 1}, "b": 2}, {"a": {"y": 3}}) == {"a": {"x": 1, "y": 3}, "b": 2}
+    assert overlay({"a": Secret({"x": 1})}, {"a": {"y": 3}}) == {"a": Secret({"x": 1, "y": 3})}
+
+
+@given(st.dictionaries(st.sampled_from("abcd"), PLAIN, max_size=4))
+def test_a_value_never_differs_from_itself(value: dict[str, Any]) -> None:
+    assert not compare(value, value, replace_on=("a",), unordered=("b",)).changes
+
+
+def test_a_difference_names_each_path_and_what_forces_a_replacement() -> None:
+    old = {"vpc": {"ids": ["a", "b"], "public": True}, "tags": {"k8s.io/x": "1"}, "gone": 1}
+    new = {"vpc": {"ids": ["a", "c", "d"], "public": True}, "tags": {"k8s.io/x": "2"}, "later": UNKNOWN}
+    found = compare(old, new, replace_on=("vpc",))
+    assert found.changes == {
+        "gone": Change.DELETE,
+        "later": Change.ADD,
+        'tags["k8s.io/x"]': Change.UPDATE,
+        "vpc.ids[1]": Change.UPDATE,
+        "vpc.ids[2]": Change.ADD,
+    }
+    assert found.replaces == {"vpc.ids[1]", "vpc.ids[2]"}
+    assert found.top_level == ["gone", "later", "tags", "vpc"]
+
+
+@given(st.lists(st.dictionaries(st.sampled_from("xy"), st.integers(0, 3), max_size=2), max_size=5), st.randoms())
+def test_an_unordered_array_differs_by_content_only(items: list[dict[str, int]], random: Any) -> None:
+    shuffled = random.sample(items, len(items))
+    assert not compare({"a": items}, {"a": shuffled}, unordered=("a",)).changes
+    assert compare({"a": items}, {"a": [*shuffled, {"x": 9}]}, unordered=("a",)).changes
+
+
+@pytest.mark.parametrize(
+    ("annotation", "status", "holds"),
+    [
+        ("jsonpath={.status.state}=DeploymentComplete", {"state": "DeploymentComplete"}, True),
+        ("jsonpath={.status.state}=DeploymentComplete", {"state": "DeploymentFailed"}, False),
+        ("jsonpath={.status.state}", {"state": "anything"}, True),
+        ("jsonpath={.status.state}", {}, False),
+        ("jsonpath={$.status.conditions[0].message}=ready", {"conditions": [{"message": "ready"}]}, True),
+        ("jsonpath={.status['state']}=x", {"state": "x"}, True),
+        ("condition=Available", {"conditions": [{"type": "Available", "status": "True"}]}, True),
+        ("condition=Available=False", {"conditions": [{"type": "Available", "status": "True"}]}, False),
+        ('["condition=Available", "jsonpath={.status.n}=2"]', {"conditions": [{"type": "Available", "status": "True"}], "n": 2}, True),
+        ('["condition=Available", "jsonpath={.status.n}=2"]', {"conditions": [{"type": "Available", "status": "True"}], "n": 3}, False),
+    ],
+)
+def test_a_wait_holds_when_every_expression_does(annotation: str, status: dict[str, Any], holds: bool) -> None:
+    assert all(wait.holds({"status": status}) for wait in parse(annotation)) is holds
+
+
+@pytest.mark.parametrize("annotation", ["status=Ready", "jsonpath=.status.state", "jsonpath={.status[?(@.x)]}"])
+def test_a_wait_that_the_provider_could_not_read_is_refused(annotation: str) -> None:
+    with pytest.raises(SimulatedError):
+        parse(annotation)
+
+
+def test_the_resource_option_wins_over_the_annotation_and_ten_minutes_are_the_default() -> None:
+    noted = {"metadata": {"annotations": {"pulumi.com/timeoutSeconds": "30"}}}
+    assert [timeout_of(noted, 90), timeout_of(noted, 0), timeout_of({}, 0)] == [90, 30, 600]
+
+
+def test_the_account_is_remembered_and_ids_are_never_given_twice(tmp_path: Path) -> None:
+    path = tmp_path / "account.json"
+    account = SimulatedAccount(path)
+    first = account.hex("vpc", "urn")
+    account.add(Resource("aws:ec2/vpc:Vpc", first, {}, {"cidrBlock": "10.0.0.0/16"}, region="us-east-2"))
+    again = SimulatedAccount(path)
+    assert [vars(item) for item in again] == [vars(item) for item in account]
+    assert again.hex("vpc", "urn") != first
+    assert [item.name for item in tmp_path.iterdir()] == ["account.json"]
+    with pytest.raises(SimulatedError, match="already exists"):
+        again.add(Resource("aws:ec2/vpc:Vpc", first, {}, {}, region="us-east-2"))
+
+
+def step(kind: str, op: str, name: str) -> EngineEvent:
+    metadata = {"op": op, "urn": f"urn:pulumi:dev::p::aws:ec2/vpc:Vpc::{name}", "type": "aws:ec2/vpc:Vpc", "provider": ""}
+    return EngineEvent.from_json({"sequence": 1, "timestamp": 1, kind: {"metadata": metadata}})
+
+
+def test_without_a_terminal_each_finished_change_is_one_line() -> None:
+    text = io.StringIO()
+    with ProgressDisplay(Console(file=text, width=200)) as display:
+        for op, name in (("create", "a"), ("same", "b"), ("replace", "c"), ("create-replacement", "c")):
+            display(step("resourcePreEvent", op, name))
+            display(step("resOutputsEvent", op, name))
+        display(step("resOpFailedEvent", "create", "d"))
+    lines = text.getvalue().splitlines()
+    assert [line.partition(" (")[0] for line in lines] == ["+ created a", "± replaced c"]
+    assert display.summary == "1 created, 1 replaced, 1 unchanged"
+
+
+def test_on_a_terminal_the_display_shows_counts_and_what_is_worked_on() -> None:
+    text = io.StringIO()
+    display = ProgressDisplay(Console(file=text, width=120, force_terminal=True, color_system=None), title="prod")
+    display(step("resourcePreEvent", "create", "done"))
+    display(step("resOutputsEvent", "create", "done"))
+    for index in range(8):
+        display(step("resourcePreEvent", "create", f"busy-{index}"))
+    with display:
+        pass
+    shown = text.getvalue()
+    assert "prod" in shown
+    assert "+ 1 created" in shown
+    assert "busy-7 (aws:ec2/vpc:Vpc)" in shown
+    assert "and 2 more" in shown
+
+
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        ({}, r"no Pulumi\.yaml in"),
+        ({"Pulumi.yaml": "runtime: python"}, "has no name"),
+        ({"Pulumi.yaml": "name: [x"}, "cannot be read"),
+        ({"Pulumi.yaml": "- x"}, "is not a mapping"),
+        ({"Pulumi.yaml": "name: x"}, "stacks with a file: none"),
+        ({"Pulumi.yaml": "name: x", "Pulumi.a.yaml": ""}, "stacks with a file: a"),
+    ],
+)
+def test_what_is_wrong_with_a_projects_files_is_one_line(tmp_path: Path, files: dict[str, str], message: str) -> None:
+    for name, text in files.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    with pytest.raises(ProjectNotFound, match=message) as caught:
+        ProjectFiles.read(tmp_path, "dev")
+    assert "\n" not in str(caught.value)
