@@ -203,7 +203,7 @@ def test_a_refusal_names_the_resource_and_what_aws_said(project: Path) -> None:
 
 def test_a_type_that_the_package_does_not_have_is_named(project: Path) -> None:
     write(project / "stacks", **{"__main__.py": 'import pulumi\npulumi.CustomResource("aws:ec2/nope:Nope", "nope", {})\n'})
-    with pytest.raises(RehearsalFailed, match="unrecognized resource type.*aws:ec2/nope:Nope"):
+    with pytest.raises(RehearsalFailed, match=r"unrecognized resource type.*aws:ec2/nope:Nope"):
         Rehearsal(project, "dev").up()
 
 

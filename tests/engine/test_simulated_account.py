@@ -1,8 +1,6 @@
-"""The simulated account refuses what AWS and Kubernetes refuse: each order that a platform must keep is broken once, and the failure says why."""
+"""The simulated account refuses what AWS and Kubernetes refuse: each order that a platform must keep is broken once."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import pulumi
 import pulumi_aws as aws
@@ -110,7 +108,7 @@ def test_a_create_that_fails_and_an_up_again_converge_with_nothing_twice(engine:
 def test_a_resource_left_half_made_is_finished_by_the_next_up(engine: MakeProject) -> None:
     account = SimulatedAccount(fail_on=Failure("hyperpod", message="operation CREATE failed: capacity", half_made=True))
     project = engine(RawPlatform(), account)
-    with pytest.raises(RehearsalFailed, match="hyperpod .*capacity"):
+    with pytest.raises(RehearsalFailed, match=r"hyperpod .*capacity"):
         project.up()
     assert len(account.all(HYPERPOD)) == 1
     assert project.up().op("hyperpod") == "update"
@@ -183,11 +181,6 @@ def test_destroy_fails_while_something_still_stands_in_the_way(engine: MakeProje
     assert [item.type for item in project.account if item.type == "aws:s3/bucket:Bucket"] == ["aws:s3/bucket:Bucket"]
 
 
-def one(make: Any) -> Any:
-    """A program of one call."""
-    return lambda: make()
-
-
 def test_secrets_are_nowhere_in_plain_text(engine: MakeProject) -> None:
     words = ("correct-horse", "battery-staple")
 
@@ -255,10 +248,17 @@ def test_a_role_goes_only_after_its_policies(engine: MakeProject) -> None:
 
 def test_policies_that_do_not_fit_are_refused(engine: MakeProject) -> None:
     document = TRUST.replace("sts:AssumeRole", "s3:GetObject" + "x" * 6200)
+
+    def policy() -> None:
+        aws.iam.Policy("policy", policy=document)
+
+    def role() -> None:
+        aws.iam.Role("role", assume_role_policy=document)
+
     with pytest.raises(RehearsalFailed, match="LimitExceeded: Cannot exceed quota for PolicySize: 6144"):
-        engine(one(lambda: aws.iam.Policy("policy", policy=document))).up()
+        engine(policy).up()
     with pytest.raises(RehearsalFailed, match="LimitExceeded: Cannot exceed quota for ACLSizePerRole: 2048"):
-        engine(one(lambda: aws.iam.Role("role", assume_role_policy=document))).up()
+        engine(role).up()
 
 
 def test_a_static_identifier_keeps_the_kubernetes_provider_when_the_cluster_is_replaced(engine: MakeProject) -> None:
