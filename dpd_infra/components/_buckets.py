@@ -22,10 +22,29 @@ class MadeBucket:
     """The bucket and its settings: what must stand before anything is put in."""
 
 
-def make_bucket(parent: pulumi.Resource, name: str, *, bucket_name: str, versioned: bool, account: Account, suffix: str) -> MadeBucket:
-    """A bucket that holds only what can be made again: it is deleted with its contents. `suffix` is the end of its Name tag."""
+def make_bucket(
+    parent: pulumi.Resource,
+    name: str,
+    *,
+    bucket_name: str,
+    versioned: bool,
+    account: Account,
+    suffix: str,
+    emptied: bool = True,
+    protect: bool | None = None,
+) -> MadeBucket:
+    """A private bucket; `suffix` is the end of its Name tag.
+
+    `emptied` says that it holds only what can be made again: it is then deleted with its contents.
+    """
     inside = pulumi.ResourceOptions(parent=parent)
-    bucket = aws.s3.Bucket(name, bucket=bucket_name, force_destroy=True, tags=aws_tags(account, suffix), opts=inside)
+    bucket = aws.s3.Bucket(
+        name,
+        bucket=bucket_name,
+        force_destroy=emptied,
+        tags=aws_tags(account, suffix),
+        opts=pulumi.ResourceOptions(parent=parent, protect=protect),
+    )
     access = aws.s3.BucketPublicAccessBlock(
         f"{name}-public-access",
         bucket=bucket.bucket,

@@ -64,21 +64,43 @@ def kubernetes_provider(
     after: Sequence[pulumi.Resource],
 ) -> kubernetes.Provider:
     """The provider of every Kubernetes resource, once its user may use the API (`after`) and the VPC CNI is one that HyperPod takes."""
-    config = pulumi.Output.all(cluster.endpoint, cluster.certificate_authority.data, vpc_cni.addon_version).apply(
-        lambda known: _kubeconfig_json(cluster_name, endpoint=known[0], authority=known[1], vpc_cni_version=known[2], settings=settings)
-    )
-    return kubernetes.Provider(
+    endpoint = pulumi.Output.all(cluster.endpoint, vpc_cni.addon_version).apply(lambda known: _with_good_cni(*known))
+    return provider_of(
         name,
-        kubeconfig=config,
+        cluster_name=cluster_name,
+        endpoint=endpoint,
+        certificate_authority=cluster.certificate_authority.data,
         # By it alone the provider, and every resource with it, is replaced: a kubeconfig that a preview does not know replaces nothing.
-        cluster_identifier=f"{cluster_name}-{generation}",
+        identifier=f"{cluster_name}-{generation}",
+        settings=settings,
         opts=pulumi.ResourceOptions(parent=parent, depends_on=list(after)),
     )
 
 
-def _kubeconfig_json(cluster_name: str, *, endpoint: str, authority: str, vpc_cni_version: str, settings: AwsSettings) -> str:
-    """The kubeconfig as text. Raises `ValueError` for a VPC CNI below HyperPod's minimum, which stops every Kubernetes resource."""
+def provider_of(
+    name: str,
+    *,
+    cluster_name: pulumi.Input[str],
+    endpoint: pulumi.Input[str],
+    certificate_authority: pulumi.Input[str],
+    identifier: pulumi.Input[str],
+    settings: AwsSettings,
+    opts: pulumi.ResourceOptions,
+) -> kubernetes.Provider:
+    """A Kubernetes provider for any EKS cluster.
+
+    `identifier` must be known in a preview: another one replaces every resource in the cluster.
+    """
+    config = pulumi.Output.all(cluster_name, endpoint, certificate_authority).apply(
+        lambda known: json.dumps(
+            kubeconfig(cluster_name=known[0], endpoint=known[1], certificate_authority=known[2], settings=settings), sort_keys=True
+        )
+    )
+    return kubernetes.Provider(name, kubeconfig=config, cluster_identifier=identifier, opts=opts)
+
+
+def _with_good_cni(endpoint: str, vpc_cni_version: str) -> str:
+    """The API's address. Raises `ValueError` for a VPC CNI below HyperPod's minimum, which stops every Kubernetes resource."""
     if wrong := below_minimum(vpc_cni_version, VPC_CNI.minimum):
         raise ValueError(f"the add-on {VPC_CNI.name}: {wrong}; pin a newer one, controlPlane.addonVersions.{VPC_CNI.name}")
-    config = kubeconfig(cluster_name=cluster_name, endpoint=endpoint, certificate_authority=authority, settings=settings)
-    return json.dumps(config, sort_keys=True)
+    return endpoint

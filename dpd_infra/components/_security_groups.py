@@ -8,6 +8,7 @@ HyperPod), and reach kubelets and webhooks by the EFA group's rule to itself.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import pulumi
@@ -37,8 +38,26 @@ class NodeSecurityGroups:
     """What must stand before a node starts."""
 
 
+@dataclass(frozen=True, slots=True)
+class Way:
+    """Where a rule leads: a block, or a list of blocks."""
+
+    cidr: str | None = None
+    prefix_list_id: pulumi.Input[str] | None = None
+
+
+OPEN: Mapping[str, Way] = {"anywhere": Way(cidr=ANYWHERE)}
+"""The way out of nodes with NAT, by the suffix of its rule's name."""
+
+
 def node_security_groups(
-    parent: pulumi.Resource, name: str, *, vpc_id: pulumi.Input[str], account: Account, cluster_name: str | None
+    parent: pulumi.Resource,
+    name: str,
+    *,
+    vpc_id: pulumi.Input[str],
+    account: Account,
+    cluster_name: str | None,
+    ways_out: Mapping[str, Way] = OPEN,
 ) -> NodeSecurityGroups:
     """Make both groups as children of a component; the nodes group is marked as the EKS cluster's where that is named."""
     inside = pulumi.ResourceOptions(parent=parent)
@@ -77,14 +96,18 @@ def node_security_groups(
             tags=aws_tags(account, "efa-to-itself"),
             opts=inside,
         ),
-        aws.vpc.SecurityGroupEgressRule(
-            f"{name}-nodes-to-anywhere",
-            description="Images, models and AWS APIs",
-            security_group_id=nodes.id,
-            cidr_ipv4=ANYWHERE,
-            ip_protocol=ALL_PROTOCOLS,
-            tags=aws_tags(account, "nodes-to-anywhere"),
-            opts=inside,
+        *(
+            aws.vpc.SecurityGroupEgressRule(
+                f"{name}-nodes-to-{suffix}",
+                description="Images, models and AWS APIs",
+                security_group_id=nodes.id,
+                cidr_ipv4=way.cidr,
+                prefix_list_id=way.prefix_list_id,
+                ip_protocol=ALL_PROTOCOLS,
+                tags=aws_tags(account, f"nodes-to-{suffix}"),
+                opts=inside,
+            )
+            for suffix, way in ways_out.items()
         ),
     )
     return NodeSecurityGroups(efa, nodes, rules)

@@ -110,6 +110,10 @@ class ControlPlane(Component):
             kubernetes_provider=self.kubernetes_provider,
             resources=(*access, *addons.values()),
             cluster_resource=self.cluster,
+            endpoint=self.endpoint,
+            certificate_authority=self.cluster.certificate_authority.data,
+            vpc_id=self.cluster.vpc_config.vpc_id,
+            generation=spec.generation,
         )
         self.register_outputs(
             {

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pulumi
 import pulumi_kubernetes as kubernetes
@@ -37,22 +39,25 @@ class HyperPodDependencies(Component):
         *,
         account: Account,
         control_plane: ControlPlaneHandle,
+        image_mirrors: Mapping[str, str] | None = None,
         project: Project | None = None,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         """`project` is where the archive lies; None: the project the program runs in.
 
+        `image_mirrors` says where the plugins' images are pulled from instead, by the beginning of their references.
         Raises `pulumi.RunError` for an archive that is not there, before anything is registered.
         """
-        chart = None if spec.preinstalled else _chart(spec, project or current_project())
+        chart = chart_of(spec, project or current_project())
         super().__init__(name, {"clusterName": control_plane.name}, opts)
 
-        self.release = self._release(name, spec, chart, account, control_plane) if chart else None
+        values = dependencies_values(account.region, spec.values, image_mirrors)
+        self.release = self._release(name, spec, chart, values, control_plane) if chart else None
         self.resources = (self.release,) if self.release else control_plane.resources
         self.register_outputs({"chart": chart})
 
     def _release(
-        self, name: str, spec: DependenciesSpec, chart: str, account: Account, control_plane: ControlPlaneHandle
+        self, name: str, spec: DependenciesSpec, chart: str, values: dict[str, Any], control_plane: ControlPlaneHandle
     ) -> kubernetes.helm.v3.Release:
         return kubernetes.helm.v3.Release(
             f"{name}-release",
@@ -65,7 +70,7 @@ class HyperPodDependencies(Component):
             # Its pods run on nodes, and the nodes come after it.
             skip_await=True,
             timeout=spec.timeout_minutes * 60,
-            values=dependencies_values(account.region, spec.values),
+            values=values,
             opts=self._child(
                 provider=control_plane.kubernetes_provider,
                 depends_on=control_plane.resources,
@@ -76,11 +81,13 @@ class HyperPodDependencies(Component):
         )
 
 
-def _chart(spec: DependenciesSpec, project: Project) -> str:
+def chart_of(spec: DependenciesSpec, project: Project) -> str | None:
     """Where Helm finds the chart.
 
     A path is relative to the working directory: a release differs when its path does, and must not do so from one machine to the next.
     """
+    if spec.preinstalled:
+        return None
     if spec.oci:
         return spec.oci
     archive = project.root / spec.archive

@@ -6,14 +6,22 @@ where Kubernetes is spoken to, the provider. It is built by our component, by a 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import pulumi
 import pulumi_kubernetes as kubernetes
 
+from dpd_infra.catalog.kubernetes_versions import SUPPORTED_VERSIONS
 from dpd_infra.plan.names import Naming
+from dpd_infra.spec.aws import AwsSettings
+from dpd_infra.spec.existing import ControlPlaneValues
 from dpd_infra.spec.operator import OperatorFacts
+
+if TYPE_CHECKING:
+    # Only users of pulumi-eks load it.
+    import pulumi_eks
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +42,7 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class NetworkHandle:
-    """A VPC with one GPU subnet."""
+    """A VPC with one GPU zone."""
 
     zone: str
     """The GPU zone."""
@@ -48,12 +56,34 @@ class NetworkHandle:
     resources: tuple[pulumi.Resource, ...] = ()
     """What must stand before a node starts: the NAT route, the S3 gateway endpoint, the security group rules."""
 
+    @classmethod
+    def lookup(
+        cls,
+        vpc_id: str,
+        *,
+        region: str,
+        zone: str,
+        gpu_subnet_ids: Sequence[str] = (),
+        control_plane_subnet_ids: Sequence[str] = (),
+        node_security_group_ids: Sequence[str] = (),
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> NetworkHandle:
+        """A network of somebody else's, by ids. Its subnets are read, and nothing is registered.
+
+        Raises `pulumi.RunError` where a subnet is not in the VPC, a GPU subnet is not in `zone`, or the others are all in one zone.
+        """
+        from dpd_infra.components import lookups  # noqa: PLC0415 - lookups make handles
+
+        return lookups.network(
+            vpc_id, region, zone, list(gpu_subnet_ids), list(control_plane_subnet_ids), list(node_security_group_ids), opts
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class ControlPlaneHandle:
     """An EKS cluster whose Kubernetes API may be used."""
 
-    name: str
+    name: pulumi.Input[str]
     """The cluster's name."""
     arn: pulumi.Input[str]
     version: pulumi.Input[str]
@@ -69,13 +99,101 @@ class ControlPlaneHandle:
     """What must stand before anything uses the cluster: access entries with their policies, and the add-ons that need no nodes."""
     cluster_resource: pulumi.Resource | None = None
     """The EKS cluster itself, where it is ours: what lives in it need not be deleted when it goes."""
+    endpoint: pulumi.Input[str] | None = None
+    """The address of the Kubernetes API, where known."""
+    certificate_authority: pulumi.Input[str] | None = None
+    """The API's certificate authority, base64, where known."""
+    vpc_id: pulumi.Input[str] | None = None
+    """The cluster's VPC, where known."""
+    generation: int = 0
+    """The `generation` of its spec: what every Kubernetes resource is made for."""
+
+    @classmethod
+    def lookup(
+        cls,
+        name: str,
+        *,
+        region: str,
+        account: Account | None = None,
+        aws_settings: AwsSettings | None = None,
+        kubernetes_versions: Collection[str] | None = SUPPORTED_VERSIONS,
+        make_oidc_provider: bool = False,
+        self_managed_cni: bool = False,
+        generation: int = 0,
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> ControlPlaneHandle:
+        """An EKS cluster that is there, by name.
+
+        Read and never changed: what is registered is the Kubernetes provider `<name>-kubernetes` and, on request, the IAM OIDC provider of
+        its issuer with the account's tags. Whoever deploys must have cluster-admin access already. Raises `pulumi.RunError` where the
+        cluster is not there, does not take access entries (HyperPod needs them), has another Kubernetes version than `kubernetes_versions`
+        (None: any), a VPC CNI below HyperPod's minimum (unless self-managed), or no OIDC provider.
+        """
+        from dpd_infra.components import lookups  # noqa: PLC0415 - lookups make handles
+
+        return lookups.control_plane(
+            name,
+            region=region,
+            account=account,
+            aws_settings=aws_settings,
+            kubernetes_versions=kubernetes_versions,
+            make_oidc_provider=make_oidc_provider,
+            self_managed_cni=self_managed_cni,
+            generation=generation,
+            opts=opts,
+        )
+
+    @classmethod
+    def from_values(
+        cls,
+        name: str,
+        values: ControlPlaneValues,
+        *,
+        account: Account,
+        aws_settings: AwsSettings | None = None,
+        make_oidc_provider: bool = False,
+        generation: int = 0,
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> ControlPlaneHandle:
+        """An EKS cluster that is there, from plain values: nothing is looked up. What is registered is as for `lookup`."""
+        from dpd_infra.components import lookups  # noqa: PLC0415 - lookups make handles
+
+        return lookups.control_plane_from_values(
+            name,
+            values,
+            account=account,
+            aws_settings=aws_settings,
+            make_oidc_provider=make_oidc_provider,
+            generation=generation,
+            opts=opts,
+        )
+
+    @classmethod
+    def from_pulumi_eks(
+        cls,
+        cluster: pulumi_eks.Cluster,
+        *,
+        region: str | None = None,
+        aws_settings: AwsSettings | None = None,
+        generation: int = 0,
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> ControlPlaneHandle:
+        """A `pulumi_eks.Cluster` of the user's program.
+
+        It needs `authentication_mode` API (or API_AND_CONFIG_MAP) and `create_oidc_provider=True`; where it has not, whatever needs them
+        fails with what to change. `region` None: that of the stack's configuration. The Kubernetes provider is one of our own, because
+        pulumi-eks's is replaced whenever a preview does not know the cluster's address.
+        """
+        from dpd_infra.components import pulumi_eks_adapter  # noqa: PLC0415 - it makes handles
+
+        return pulumi_eks_adapter.control_plane(cluster, region=region, aws_settings=aws_settings, generation=generation, opts=opts)
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterHandle:
     """A HyperPod cluster."""
 
-    name: str
+    name: pulumi.Input[str]
     arn: pulumi.Input[str]
     execution_role_arn: pulumi.Input[str] | None = None
     """The nodes' role; None where the cluster is somebody else's."""
@@ -84,12 +202,47 @@ class ClusterHandle:
     resources: tuple[pulumi.Resource, ...] = ()
     """What must stand before anything needs its nodes."""
 
+    @classmethod
+    def lookup(
+        cls,
+        arn: str,
+        *,
+        name: str | None = None,
+        control_plane: ControlPlaneHandle | None = None,
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> ClusterHandle:
+        """A HyperPod cluster that is there, by ARN; `name` is for outputs (the ARN does not hold it). Nothing is registered.
+
+        Raises `pulumi.RunError` where it is not there or not in service. With `control_plane` its ARN is known only once the cluster is
+        seen to be orchestrated by that EKS cluster.
+        """
+        from dpd_infra.components import lookups  # noqa: PLC0415 - lookups make handles
+
+        return lookups.cluster(arn, name=name, control_plane=control_plane, opts=opts)
+
 
 @dataclass(frozen=True, slots=True)
 class AddonsHandle:
     """The add-ons that need nodes, ACTIVE."""
 
     resources: tuple[pulumi.Resource, ...] = ()
+    versions: pulumi.Input[Mapping[str, str]] = field(default_factory=dict)
+    """Versions of those that somebody else made; not known where one is below the operator's minimum."""
+
+    @classmethod
+    def lookup(
+        cls,
+        control_plane: ControlPlaneHandle,
+        names: Sequence[str],
+        *,
+        region: str,
+        after: Sequence[pulumi.Resource] = (),
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> AddonsHandle:
+        """EKS add-ons that are there: their versions are read once `after` stands, and one below its minimum stops the operator."""
+        from dpd_infra.components import lookups  # noqa: PLC0415 - lookups make handles
+
+        return lookups.addons(control_plane, names, region=region, after=after, opts=opts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +254,58 @@ class OperatorHandle:
     addon_version: pulumi.Input[str]
     """The version that is really there; a mismatch with the facts stops the endpoint's manifest."""
     kubernetes_provider: kubernetes.Provider
-    cluster_name: str
+    cluster_name: pulumi.Input[str]
     """The HyperPod cluster's name."""
     region: str
     resources: tuple[pulumi.Resource, ...] = ()
     """What must stand before an InferenceEndpointConfig is made: the add-on, ACTIVE."""
+
+    @classmethod
+    def lookup(
+        cls,
+        cluster: str,
+        *,
+        region: str,
+        eks_cluster: str | None = None,
+        expects: OperatorFacts | None = None,
+        aws_settings: AwsSettings | None = None,
+        generation: int = 0,
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> OperatorHandle:
+        """The operator of a HyperPod cluster that is there, by the cluster's name or ARN.
+
+        An ARN leads to the EKS cluster. A name does not (no data source finds a HyperPod cluster by name): `eks_cluster` names it, and None
+        takes the EKS cluster of the same name, which is what platforms of this library have. `expects` None: what is really there. What is
+        registered is the Kubernetes provider `<cluster>-kubernetes`. Raises `pulumi.RunError` where either is not there, the operator is
+        older than `expects`, or it serves another HyperPod cluster than the ARN.
+        """
+        from dpd_infra.components import lookups  # noqa: PLC0415 - lookups make handles
+
+        return lookups.operator(
+            cluster,
+            region=region,
+            eks_cluster=eks_cluster,
+            expects=expects,
+            aws_settings=aws_settings,
+            generation=generation,
+            opts=opts,
+        )
+
+    @classmethod
+    def from_stack(
+        cls,
+        name: str,
+        stack: str,
+        *,
+        expects: OperatorFacts,
+        aws_settings: AwsSettings | None = None,
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> OperatorHandle:
+        """The operator of another stack's platform, by what that stack exports (`Platform.outputs`).
+
+        `name` names the StackReference here, `stack` is `organisation/project/stack`. Rules go by `expects`; what the stack really has is
+        compared with it on the way to the first manifest. A missing or mistyped output fails with the stack and every such key.
+        """
+        from dpd_infra.components import from_stack  # noqa: PLC0415 - it makes handles
+
+        return from_stack.operator(name, stack, expects=expects, aws_settings=aws_settings, opts=opts)

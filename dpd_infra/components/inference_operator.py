@@ -23,7 +23,7 @@ from dpd_infra.plan.iam import (
     load_balancer_controller_role,
 )
 from dpd_infra.render.addon_values import canonical_json, render_operator_configuration
-from dpd_infra.spec.operator import OperatorSpec
+from dpd_infra.spec.operator import OperatorFacts, OperatorSpec
 
 
 class InferenceOperator(Component):
@@ -51,24 +51,32 @@ class InferenceOperator(Component):
         spec: OperatorSpec,
         *,
         account: Account,
-        network: NetworkHandle,
+        network: NetworkHandle | None,
         control_plane: ControlPlaneHandle,
         cluster: ClusterHandle,
         addons: AddonsHandle,
+        facts: OperatorFacts | None = None,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
-        """With `spec.adopt` nothing is made: the add-on's version is read, after the HyperPod cluster that brings it is there."""
-        facts = spec.facts
+        """With `spec.adopt` nothing is made: the add-on's version is read, after the HyperPod cluster that brings it is there.
+
+        `network` None: the control plane's VPC. `facts` is what endpoints are told; None: the spec's version alone. Raises `ValueError`
+        where neither handle knows the VPC and the load balancer controller's role needs it.
+        """
+        facts = facts or spec.facts
+        vpc_id = network.vpc_id if network else control_plane.vpc_id
+        if vpc_id is None and spec.load_balancer_controller and not spec.adopt:
+            raise ValueError("the load balancer controller's role names the VPC: give a network, or a control plane that knows its VPC")
         bucket_name = spec.tls_bucket or account.naming.tls_bucket(account.account_id)
         super().__init__(name, {"clusterName": cluster.name}, opts)
         self._account, self._control_plane = account, control_plane
 
-        before = (*addons.resources, *cluster.resources, *control_plane.resources, *network.resources)
+        before = (*addons.resources, *cluster.resources, *control_plane.resources, *(network.resources if network else ()))
         if spec.adopt:
             self.addon, self.execution_role_arn, self.tls_bucket = None, None, None
             version, ready = self._adopted_version(before), before
         else:
-            self.addon = self._install(name, spec, network, cluster, bucket_name, before)
+            self.addon = self._install(name, spec, vpc_id, cluster, addons, bucket_name, before)
             version, ready = self.addon.addon_version, (self.addon,)
 
         self.addon_version = version.apply(lambda real: _at_least(real, facts.addon_version))
@@ -88,25 +96,30 @@ class InferenceOperator(Component):
         self,
         name: str,
         spec: OperatorSpec,
-        network: NetworkHandle,
+        vpc_id: pulumi.Input[str] | None,
         cluster: ClusterHandle,
+        addons: AddonsHandle,
         bucket_name: str,
         before: Sequence[pulumi.Resource],
     ) -> aws.eks.Addon:
         account = self._account
         execution = self._execution_role(name, bucket_name)
-        load_balancer = self._load_balancer_role(name, network) if spec.load_balancer_controller else None
+        load_balancer = self._load_balancer_role(name, vpc_id) if spec.load_balancer_controller and vpc_id is not None else None
         keda = self._keda_role(name) if spec.keda else None
         bucket = make_bucket(self, f"{name}-tls", bucket_name=bucket_name, versioned=False, account=account, suffix="endpoint-certificates")
         self.execution_role_arn, self.tls_bucket = execution.arn, bucket.bucket.bucket
 
-        configuration = pulumi.Output.all(
+        arguments = pulumi.Output.all(
             execution_role_arn=execution.arn,
             tls_bucket=bucket_name,
             cluster_arn=cluster.arn,
             load_balancer_role_arn=load_balancer.arn if load_balancer else None,
             keda_role_arn=keda.arn if keda else None,
-        ).apply(lambda known: canonical_json(render_operator_configuration(spec, **known)))
+        )
+        # Add-ons that somebody else made and that are too old have no versions here, and so stop the operator.
+        configuration = pulumi.Output.all(arguments, addons.versions).apply(
+            lambda known: canonical_json(render_operator_configuration(spec, **known[0]))
+        )
         roles = (resource for role in (execution, load_balancer, keda) if role for resource in role.resources)
         limit = minutes(spec.create_timeout_minutes)
         return aws.eks.Addon(
@@ -135,8 +148,8 @@ class InferenceOperator(Component):
             suffix="inference-execution-role",
         )
 
-    def _load_balancer_role(self, name: str, network: NetworkHandle) -> MadeRole:
-        plan = self._identity(vpc_id=network.vpc_id).apply(lambda known: load_balancer_controller_role(**self._place(), **known))
+    def _load_balancer_role(self, name: str, vpc_id: pulumi.Input[str]) -> MadeRole:
+        plan = self._identity(vpc_id=vpc_id).apply(lambda known: load_balancer_controller_role(**self._place(), **known))
         return self._controller_role(name, "load-balancer-controller", plan)
 
     def _keda_role(self, name: str) -> MadeRole:

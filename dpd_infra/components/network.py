@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pulumi
 import pulumi_aws as aws
 
 from dpd_infra.components import tokens
 from dpd_infra.components._base import Component
-from dpd_infra.components._security_groups import ANYWHERE, node_security_groups
+from dpd_infra.components._security_groups import ANYWHERE, NodeSecurityGroups, Way, node_security_groups
 from dpd_infra.components._tags import aws_tags
+from dpd_infra.components.closed_network import flow_logs, interface_endpoints
 from dpd_infra.components.handles import Account, NetworkHandle
 from dpd_infra.plan.subnets import SubnetKind, SubnetPlan, plan_subnets, secondary_cidr
-from dpd_infra.spec.network import NetworkSpec
+from dpd_infra.spec.network import Egress, NetworkSpec
 
 INTERNAL_LOAD_BALANCER_TAG = "kubernetes.io/role/internal-elb"
 """Marks the subnets of internal load balancers (AWS Load Balancer Controller, subnet discovery)."""
 
 
 class Network(Component):
-    """A VPC whose GPU nodes live in one subnet of one zone, with a way out through NAT and a way to S3 beside it."""
+    """A VPC whose GPU nodes live in one subnet of one zone, with a way to S3, and one out through NAT or to AWS's APIs alone."""
 
     token = tokens.NETWORK
 
@@ -28,12 +29,13 @@ class Network(Component):
     gpu_subnet_id: pulumi.Output[str]
     control_plane_subnet_ids: pulumi.Output[list[str]]
     """In the order of their zones."""
-    public_subnet_id: pulumi.Output[str]
+    public_subnet_id: pulumi.Output[str] | None
+    """None where the network is closed."""
     efa_security_group_id: pulumi.Output[str]
     node_security_group_id: pulumi.Output[str]
     """The group with the way out."""
-    nat_public_ip: pulumi.Output[str]
-    """The address that the nodes' traffic comes from."""
+    nat_public_ip: pulumi.Output[str] | None
+    """The address that the nodes' traffic comes from; None where the network is closed."""
     vpc: aws.ec2.Vpc
     handle: NetworkHandle
 
@@ -47,26 +49,30 @@ class Network(Component):
 
         self.vpc = self._vpc()
         subnets = self._subnets(plans)
-        gpu, *control_plane, public = (subnets[plan.name] for plan in plans)
-        public_table, public_side = self._public_side(public)
-        private_table, nat_route, address = self._private_side(public, public_side)
+        gpu = subnets["gpu"]
+        private_table = self._route_table("private")
         associations = [
             self._association(plan.name, subnets[plan.name], private_table) for plan in plans if plan.kind is not SubnetKind.PUBLIC
         ]
-        s3 = self._s3_endpoint([public_table, private_table])
-        groups = node_security_groups(self, name, vpc_id=self.vpc.id, account=account, cluster_name=cluster_name)
+        if spec.egress is Egress.NAT:
+            s3, ways, groups = self._open(plans, subnets, private_table, cluster_name)
+        else:
+            s3, ways, groups = self._closed(plans, subnets, private_table, cluster_name)
+        if spec.flow_logs is not None:
+            flow_logs(self, name, spec.flow_logs, vpc_id=self.vpc.id, account=account)
 
-        self.vpc_id, self.gpu_subnet_id, self.public_subnet_id = self.vpc.id, gpu.id, public.id
-        self.control_plane_subnet_ids = pulumi.Output.all(*(subnet.id for subnet in control_plane))
+        self.vpc_id, self.gpu_subnet_id = self.vpc.id, gpu.id
+        self.control_plane_subnet_ids = pulumi.Output.all(
+            *(subnets[plan.name].id for plan in plans if plan.kind is SubnetKind.CONTROL_PLANE)
+        )
         self.efa_security_group_id, self.node_security_group_id = groups.efa.id, groups.nodes.id
-        self.nat_public_ip = address.public_ip
         self.handle = NetworkHandle(
             zone=spec.zone,
             vpc_id=self.vpc_id,
             gpu_subnet_ids=pulumi.Output.all(gpu.id),
             control_plane_subnet_ids=self.control_plane_subnet_ids,
             node_security_group_ids=pulumi.Output.all(groups.efa.id, groups.nodes.id),
-            resources=(nat_route, s3, *groups.rules, *associations),
+            resources=(*ways, s3, *groups.rules, *associations),
         )
         self.register_outputs(
             {
@@ -117,6 +123,41 @@ class Network(Component):
             for plan in plans
         }
 
+    def _open(
+        self, plans: Sequence[SubnetPlan], subnets: Mapping[str, aws.ec2.Subnet], private: aws.ec2.RouteTable, cluster_name: str | None
+    ) -> tuple[aws.ec2.VpcEndpoint, tuple[pulumi.Resource, ...], NodeSecurityGroups]:
+        """The way to S3, the way out through NAT, and the nodes' groups."""
+        public = next(subnets[plan.name] for plan in plans if plan.kind is SubnetKind.PUBLIC)
+        public_table, public_side = self._public_side(public)
+        nat_route, address = self._nat(public, public_side, private)
+        self.public_subnet_id, self.nat_public_ip = public.id, address.public_ip
+        s3 = self._s3_endpoint([public_table, private])
+        return s3, (nat_route,), node_security_groups(self, self._at, vpc_id=self.vpc.id, account=self._account, cluster_name=cluster_name)
+
+    def _closed(
+        self, plans: Sequence[SubnetPlan], subnets: Mapping[str, aws.ec2.Subnet], private: aws.ec2.RouteTable, cluster_name: str | None
+    ) -> tuple[aws.ec2.VpcEndpoint, tuple[pulumi.Resource, ...], NodeSecurityGroups]:
+        """The way to S3, the interface endpoints, and the nodes' groups, whose way out ends in the VPC and at S3."""
+        self.public_subnet_id = self.nat_public_ip = None
+        s3 = self._s3_endpoint([private])
+        blocks = {"vpc": self._spec.cidr}
+        if secondary := secondary_cidr(self._spec):
+            blocks["gpu"] = secondary
+        in_gpu_zone = [plan.name for plan in plans if plan.kind is SubnetKind.CONTROL_PLANE and plan.zone == self._spec.zone]
+        endpoints = interface_endpoints(
+            self,
+            self._at,
+            vpc_id=self.vpc.id,
+            # Not beside the nodes where there is another subnet: theirs can never be resized.
+            subnet_id=subnets[next(iter(in_gpu_zone), "gpu")].id,
+            blocks=blocks,
+            more=self._spec.interface_endpoints,
+            account=self._account,
+        )
+        ways = {suffix: Way(cidr=block) for suffix, block in blocks.items()} | {"s3": Way(prefix_list_id=s3.prefix_list_id)}
+        groups = node_security_groups(self, self._at, vpc_id=self.vpc.id, account=self._account, cluster_name=cluster_name, ways_out=ways)
+        return s3, endpoints, groups
+
     def _public_side(self, subnet: aws.ec2.Subnet) -> tuple[aws.ec2.RouteTable, tuple[pulumi.Resource, ...]]:
         """The public route table, and what makes the subnet public."""
         gateway = aws.ec2.InternetGateway(
@@ -132,10 +173,10 @@ class Network(Component):
         )
         return table, (route, self._association("public", subnet, table))
 
-    def _private_side(
-        self, public: aws.ec2.Subnet, public_side: Sequence[pulumi.Resource]
-    ) -> tuple[aws.ec2.RouteTable, aws.ec2.Route, aws.ec2.Eip]:
-        """The private route table, its route to NAT, and NAT's address: one NAT gateway, in the GPU zone, because all nodes are there."""
+    def _nat(
+        self, public: aws.ec2.Subnet, public_side: Sequence[pulumi.Resource], private: aws.ec2.RouteTable
+    ) -> tuple[aws.ec2.Route, aws.ec2.Eip]:
+        """The private table's route to NAT, and NAT's address: one NAT gateway, in the GPU zone, because all nodes are there."""
         # Both need the internet gateway without naming it (EC2: Gateway.NotAttached), on the way up and on the way down.
         after_public = self._child(depends_on=public_side)
         address = aws.ec2.Eip(f"{self._at}-nat-address", domain="vpc", tags=aws_tags(self._account, "nat"), opts=after_public)
@@ -146,15 +187,14 @@ class Network(Component):
             tags=aws_tags(self._account, "nat"),
             opts=after_public,
         )
-        table = self._route_table("private")
         route = aws.ec2.Route(
             f"{self._at}-private-default",
-            route_table_id=table.id,
+            route_table_id=private.id,
             destination_cidr_block=ANYWHERE,
             nat_gateway_id=nat.id,
             opts=self._child(),
         )
-        return table, route, address
+        return route, address
 
     def _route_table(self, suffix: str) -> aws.ec2.RouteTable:
         return aws.ec2.RouteTable(f"{self._at}-{suffix}", vpc_id=self.vpc.id, tags=aws_tags(self._account, suffix), opts=self._child())

@@ -33,11 +33,11 @@ class NodeAddons(Component):
     token = tokens.NODE_ADDONS
 
     addon_versions: pulumi.Output[dict[str, str]]
-    """The version of each add-on by name."""
+    """The version of each add-on that is made here, by name."""
     s3_csi_role_arn: pulumi.Output[str] | None
     """The role of the S3 CSI driver; None without model buckets."""
-    fsx_csi_role_arn: pulumi.Output[str]
-    """The role of the FSx CSI driver."""
+    fsx_csi_role_arn: pulumi.Output[str] | None
+    """The role of the FSx CSI driver; None where somebody else made the driver."""
     handle: AddonsHandle
 
     def __init__(
@@ -49,9 +49,13 @@ class NodeAddons(Component):
         control_plane: ControlPlaneHandle,
         cluster: ClusterHandle,
         model_buckets: Sequence[str] = (),
+        existing: AddonsHandle | None = None,
+        only: Sequence[str] | None = None,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         """`model_buckets` are the names of the buckets that model pods may read; the S3 CSI driver reaches no other.
+
+        `only` names the add-ons to make (None: all); `existing` stands for those that somebody else made.
 
         Raises `ValueError` for a malformed version of the S3 CSI driver, which decides who takes its role.
         """
@@ -60,27 +64,37 @@ class NodeAddons(Component):
         super().__init__(name, {"clusterName": control_plane.name}, opts)
         self._account, self._control_plane = account, control_plane
 
-        nodes = (*cluster.resources, *control_plane.resources)
-        coredns = self._addon(COREDNS, spec.coredns_version, after=nodes, timeout=spec.nodes_timeout_minutes)
-        s3_role = self._s3_role(spec, buckets) if buckets else None
-        fsx_role = self._fsx_role()
+        made = {addon.name for addon in NODE_ADDONS} if only is None else set(only)
+        before = (*cluster.resources, *control_plane.resources, *(existing.resources if existing else ()))
+        s3_role = self._s3_role(spec, buckets) if buckets and S3_CSI.name in made else None
+        fsx_role = self._fsx_role() if FSX_CSI.name in made else None
         timeout = spec.addon_timeout_minutes
-        cert_manager = self._addon(CERT_MANAGER, spec.cert_manager_version, after=(coredns,), timeout=timeout)
-        after = (coredns, cert_manager)
-        addons = (
-            coredns,
-            cert_manager,
-            self._addon(S3_CSI, spec.s3_csi_version, after=after, timeout=timeout, role=s3_role),
-            self._addon(FSX_CSI, spec.fsx_csi_version, after=after, timeout=timeout, role=fsx_role),
-            self._addon(METRICS_SERVER, spec.metrics_server_version, after=after, timeout=timeout),
-        )
+        addons: list[aws.eks.Addon] = []
+        # Each of the first two is waited for by all that come after it, where it is ours.
+        for addon, version, limit in (
+            (COREDNS, spec.coredns_version, spec.nodes_timeout_minutes),
+            (CERT_MANAGER, spec.cert_manager_version, timeout if COREDNS.name in made else spec.nodes_timeout_minutes),
+        ):
+            if addon.name in made:
+                addons.append(self._addon(addon, version, after=addons or before, timeout=limit))
+        after = tuple(addons) or before
+        addons += [
+            self._addon(addon, version, after=after, timeout=timeout, role=role)
+            for addon, version, role in (
+                (S3_CSI, spec.s3_csi_version, s3_role),
+                (FSX_CSI, spec.fsx_csi_version, fsx_role),
+                (METRICS_SERVER, spec.metrics_server_version, None),
+            )
+            if addon.name in made
+        ]
 
+        names = [addon.name for addon in NODE_ADDONS if addon.name in made]
         self.addon_versions = pulumi.Output.all(*(addon.addon_version for addon in addons)).apply(
-            lambda versions: dict(zip((addon.name for addon in NODE_ADDONS), versions, strict=True))
+            lambda versions: dict(zip(names, versions, strict=True))
         )
         self.s3_csi_role_arn = s3_role.arn if s3_role else None
-        self.fsx_csi_role_arn = fsx_role.arn
-        self.handle = AddonsHandle(resources=addons)
+        self.fsx_csi_role_arn = fsx_role.arn if fsx_role else None
+        self.handle = AddonsHandle(resources=tuple(addons) or before, versions=existing.versions if existing else {})
         self.register_outputs(
             {"addonVersions": self.addon_versions, "s3CsiRoleArn": self.s3_csi_role_arn, "fsxCsiRoleArn": self.fsx_csi_role_arn}
         )

@@ -57,7 +57,7 @@ def plan_access(grants: Mapping[str, AccessGrant], deployer_arn: str | None) -> 
         by_principal.setdefault(grant.principal_arn, {}).setdefault(grant.policy, []).append(grant.namespaces)
     return tuple(
         EntryPlan(
-            _entry_name(principal),
+            principal_label(principal),
             principal,
             tuple(RightPlan(policy, _union(scopes)) for policy, scopes in sorted(rights.items())),
         )
@@ -69,5 +69,6 @@ def _union(scopes: list[tuple[str, ...]]) -> tuple[str, ...]:
     return () if any(not scope for scope in scopes) else tuple(sorted({name for scope in scopes for name in scope}))
 
 
-def _entry_name(principal: str) -> str:
+def principal_label(principal: str) -> str:
+    """A stable suffix for the resource name of a principal's access entry: the end of its ARN and a hash of all of it."""
     return f"access-{principal.rsplit('/', 1)[-1].lower()}-{hashlib.sha256(principal.encode()).hexdigest()[:8]}"

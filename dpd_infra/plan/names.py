@@ -77,6 +77,10 @@ class Naming:
         """The certificate bucket: unique over all accounts by the account id and the region."""
         return f"{TLS_BUCKET_PREFIX}{self._ending(self.scope, f'{account_id}-{self.region}', BUCKET_NAME_LIMIT - len(TLS_BUCKET_PREFIX))}"
 
+    def model_bucket(self, account_id: str) -> str:
+        """The bucket of the model store."""
+        return self._ending(self.scope, f"models-{account_id}-{self.region}", BUCKET_NAME_LIMIT)
+
     def lifecycle_bucket(self, account_id: str) -> str:
         """The bucket with the nodes' lifecycle scripts."""
         limit = BUCKET_NAME_LIMIT - len(LIFECYCLE_BUCKET_PREFIX)

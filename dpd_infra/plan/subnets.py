@@ -14,7 +14,7 @@ from ipaddress import IPv4Network
 
 from dpd_infra.catalog.instance_types import GPU_NODE_ADDRESSES, instance_type
 from dpd_infra.spec.cluster import InstanceGroupSpec
-from dpd_infra.spec.network import NetworkSpec
+from dpd_infra.spec.network import Egress, NetworkSpec
 
 RESERVED_ADDRESSES = 5
 """Addresses AWS keeps of every subnet: the first four and the last (VPC user guide, subnet sizing)."""
@@ -63,7 +63,12 @@ def control_plane_zones(spec: NetworkSpec) -> tuple[str, ...]:
 
 
 def plan_subnets(spec: NetworkSpec) -> tuple[SubnetPlan, ...]:
-    """The GPU subnet, an EKS subnet a zone, and a public subnet in the GPU zone for the NAT gateway."""
+    """The GPU subnet, an EKS subnet a zone, and a public subnet in the GPU zone for the NAT gateway, where there is one.
+
+    In an existing VPC it is the GPU subnet alone.
+    """
+    if spec.in_existing_vpc:
+        return (SubnetPlan("gpu", SubnetKind.GPU, spec.zone, spec.gpu_cidr or ""),)
     lower, upper = IPv4Network(spec.cidr).subnets(prefixlen_diff=1)
     slots = list(lower.subnets(prefixlen_diff=3))
     gpu = SubnetPlan("gpu", SubnetKind.GPU, spec.zone, spec.gpu_cidr or str(upper))
@@ -72,7 +77,7 @@ def plan_subnets(spec: NetworkSpec) -> tuple[SubnetPlan, ...]:
         for zone in control_plane_zones(spec)
     ]
     public = SubnetPlan(f"public-{spec.zone[-1]}", SubnetKind.PUBLIC, spec.zone, str(_half(slots[_slot(spec.zone)], 1)))
-    return (gpu, *control_plane, public)
+    return (gpu, *control_plane, public) if spec.egress is Egress.NAT else (gpu, *control_plane)
 
 
 def secondary_cidr(spec: NetworkSpec) -> str | None:

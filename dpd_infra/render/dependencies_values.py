@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
+
+from dpd_infra.plan.mirrors import mirrored
+
+PLUGIN_REPOSITORIES: Final[Mapping[str, str]] = {
+    "nvidia-device-plugin": "nvcr.io/nvidia/k8s-device-plugin",
+    "aws-efa-k8s-device-plugin": "602401143452.dkr.ecr.us-west-2.amazonaws.com/eks/aws-efa-k8s-device-plugin",
+}
+"""Where the device plugins' images come from unless said otherwise (values of NVIDIA/k8s-device-plugin and of aws/eks-charts). The health
+agent's image comes from ECR in the region that it is told."""
 
 _NEEDED = (
     ("nvidia-device-plugin", "devicePlugin", "enabled"),
@@ -36,7 +45,9 @@ _NOT_NEEDED = (
 )
 
 
-def dependencies_values(region: str, overrides: Mapping[str, Any] | None = None) -> dict[str, Any]:
+def dependencies_values(
+    region: str, overrides: Mapping[str, Any] | None = None, image_mirrors: Mapping[str, str] | None = None
+) -> dict[str, Any]:
     """The values for a region, with the user's merged over them key by key (a list replaces a list).
 
     Every subchart is switched on or off by name: what the chart itself leaves out would be on (Helm, conditions of dependencies).
@@ -47,7 +58,22 @@ def dependencies_values(region: str, overrides: Mapping[str, Any] | None = None)
             _put(values, path, value=enabled)
     # Without it the agent guesses the region its image comes from (health-monitoring-agent chart).
     _put(values, ("health-monitoring-agent", "region"), value=region)
+    for chart, repository in PLUGIN_REPOSITORIES.items():
+        mirror = mirrored(repository, image_mirrors or {})
+        if mirror != repository:
+            _put(values, (chart, "image", "repository"), value=mirror)
     return _merged(values, overrides or {})
+
+
+def plugin_images(overrides: Mapping[str, Any], image_mirrors: Mapping[str, str]) -> dict[str, str]:
+    """The repository that each device plugin comes from, by its chart."""
+    values = dependencies_values("", overrides, image_mirrors)
+    found = {}
+    for chart, repository in PLUGIN_REPOSITORIES.items():
+        image = values[chart].get("image") if isinstance(values[chart], Mapping) else None
+        named = image.get("repository") if isinstance(image, Mapping) else None
+        found[chart] = named if isinstance(named, str) else repository
+    return found
 
 
 def _put(values: dict[str, Any], path: tuple[str, ...], *, value: Any) -> None:

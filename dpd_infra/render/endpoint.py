@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from dpd_infra.catalog.crd import API_VERSION, KIND
@@ -34,6 +35,8 @@ class EndpointContext:
     """Where the endpoint stands in the user's file: `("config", "dpd-infra:endpoints", name)`."""
     region_path: Path = ("config", "aws:region")
     """Where the region stands in the user's file."""
+    image_mirrors: Mapping[str, str] = field(default_factory=dict)
+    """Where images are pulled from instead, by the beginning of their references."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +59,9 @@ class RenderedManifest:
         return self.document["metadata"]["namespace"]
 
 
-def endpoint_context(name: str, *, region: str, addon_version: str) -> EndpointContext:
+def endpoint_context(name: str, *, region: str, addon_version: str, image_mirrors: Mapping[str, str] | None = None) -> EndpointContext:
     """The context of an endpoint of a stack file."""
-    return EndpointContext(region, addon_version, ("config", "dpd-infra:endpoints", name))
+    return EndpointContext(region, addon_version, ("config", "dpd-infra:endpoints", name), image_mirrors=image_mirrors or {})
 
 
 def render_endpoint(name: str, spec: EndpointSpec, context: EndpointContext) -> RenderedManifest:
@@ -77,7 +80,7 @@ def render_endpoint(name: str, spec: EndpointSpec, context: EndpointContext) -> 
             origin = said.derived("prefill and decode replicas together: the same number of GPUs", "colocated", "replicas")
         draft.put(("spec", "replicas"), colocated_replicas(spec), origin)
         _put_if_set(draft, said, ("spec", "autoScalingSpec"), "colocated", "autoscaling")
-    put_worker(draft, said, spec)
+    put_worker(draft, said, spec, context.image_mirrors)
     _put_extras(draft, said, spec)
     if not spec.overrides:
         return RenderedManifest(draft.document, draft.provenance, context)
@@ -98,10 +101,10 @@ def _put_head(draft: Draft, said: SpecReader, name: str, spec: EndpointSpec, con
     draft.put(("kind",), KIND, kind)
     draft.put(("metadata", "name"), name, Origin(OriginKind.FILE, context.path, context.path))
     draft.put(("metadata", "namespace"), *said.read("namespace"))
-    for field in ("labels", "annotations"):
-        value, origin = said.read(field)
+    for key in ("labels", "annotations"):
+        value, origin = said.read(key)
         if value:
-            draft.put(("metadata", field), value, origin, same_shape=True)
+            draft.put(("metadata", key), value, origin, same_shape=True)
     if spec.kueue is not None:
         draft.put(("metadata", "labels", KUEUE_QUEUE_LABEL), *said.read("kueue", "queue_name"))
         if spec.kueue.priority_class is not None:

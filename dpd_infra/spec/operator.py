@@ -17,6 +17,10 @@ class OperatorFacts(Spec):
 
     addon_version: str = Field(pattern=ADDON_VERSION_PATTERN)
     """The EKS add-on version that is installed, or at least expected."""
+    closed_network: StrictBool = False
+    """The nodes reach AWS's APIs alone (`network.egress: endpoints`): no public image, no Hugging Face hub."""
+    image_mirrors: dict[str, str] = Field(default_factory=dict)
+    """Where images are pulled from instead, by the beginning of their references."""
 
 
 class OperatorSpec(Spec):

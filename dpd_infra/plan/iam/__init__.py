@@ -17,6 +17,7 @@ from dpd_infra.plan.iam.operator_roles import (
     keda_role,
 )
 from dpd_infra.plan.iam.storage_roles import fsx_csi_role, s3_csi_role
+from dpd_infra.plan.iam.team_roles import invoke_policy, staging_role
 
 __all__ = [
     "CLUSTER_MANAGED_POLICIES",
@@ -33,10 +34,12 @@ __all__ = [
     "gateway_certificate_role",
     "hosted_zone_arn",
     "inference_execution_role",
+    "invoke_policy",
     "keda_role",
     "load_balancer_controller_role",
     "managed_policy_arns",
     "node_role",
     "s3_csi_role",
+    "staging_role",
     "to_json",
 ]
