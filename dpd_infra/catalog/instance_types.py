@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from dpd_infra.catalog.sources import DPD_BLOG, DPD_GUIDE, HYPERPOD_CONSTANTS, PREREQUISITES_GUIDE, Source
+from dpd_infra.catalog.sources import AI_CONFIGURATOR, DPD_BLOG, DPD_GUIDE, HYPERPOD_CONSTANTS, PREREQUISITES_GUIDE, Source
 
 GIB = 1024**3
 GB = 10**9
@@ -31,6 +31,8 @@ class Gpu:
     """Dense bf16 peak, FLOP/s."""
     fp8_flops: float | None
     """Dense fp8 peak, FLOP/s; None where no figure was verified."""
+    nvlink_bytes_per_second: float = 0
+    """To the other GPUs of the node, one direction (AIConfigurator 0.12, systems/*.yaml, `intra_node_bw`); 0 where no figure was found."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +57,11 @@ class InstanceType:
     sources: tuple[Source, ...] = ()
 
 
-H100 = Gpu("H100", 80 * GIB, 3.35 * TERA, 989 * TERA, 1979 * TERA)
-H200 = Gpu("H200", 141 * GB, 4.8 * TERA, 989 * TERA, 1979 * TERA)
-B200 = Gpu("B200", int(179.1 * GIB), 7.7 * TERA, 2250 * TERA, 4500 * TERA)
-# The published dense figures of the B300 differ by source ("check before use"): the B200's bf16 peak is the lower bound of all of them.
-B300 = Gpu("B300", int(268.6 * GIB), 7.75 * TERA, 2250 * TERA, None)
+H100 = Gpu("H100", 80 * GIB, 3.35 * TERA, 989 * TERA, 1979 * TERA, 450 * GB)
+H200 = Gpu("H200", 141 * GB, 4.8 * TERA, 989 * TERA, 1979 * TERA, 450 * GB)
+B200 = Gpu("B200", int(179.1 * GIB), 7.7 * TERA, 2250 * TERA, 4500 * TERA, 900 * GB)
+# Published figures differ by source; these are half of the data sheet's sparse ones (AIConfigurator, systems/b300_sxm.yaml).
+B300 = Gpu("B300", int(268.6 * GIB), 7.75 * TERA, 2250 * TERA, 4500 * TERA, 900 * GB)
 
 GPU_NODE_ADDRESSES = 81
 """50 on the primary card and 31 on the others: documented for a P5 node, and taken for every EFA type for want of other figures."""
@@ -67,7 +69,7 @@ GPU_NODE_ADDRESSES = 81
 SYSTEM_NODE_ADDRESSES = 50
 """The primary card's share of the P5 figure: HyperPod gives every node one pod ENI. No figure is published for CPU types."""
 
-_GPU_SOURCES = (HYPERPOD_CONSTANTS, DPD_BLOG, DPD_GUIDE, PREREQUISITES_GUIDE)
+_GPU_SOURCES = (HYPERPOD_CONSTANTS, DPD_BLOG, DPD_GUIDE, PREREQUISITES_GUIDE, AI_CONFIGURATOR)
 
 
 def _gpu_node(name: str, gpu: Gpu, *, efa: int, efa_gb_per_gpu: int, memory_gib: int = 2048, pods: int | None = None) -> InstanceType:

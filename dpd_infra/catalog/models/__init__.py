@@ -38,6 +38,11 @@ def find_model(name: str) -> ModelShape | None:
         shape = shape or _BY_KEY.get(key.removesuffix(suffix))
     if shape is None or weights is None:
         return shape
+    if weights is WeightFormat.FP8 and (
+        (key.startswith("qwen3") and name.lower().endswith("-fp8")) or shape.weight_format is WeightFormat.FP8_BLOCK
+    ):
+        # `weight_block_size` [128, 128] in the config.json of Qwen/Qwen3-32B-FP8 and of Qwen/Qwen3-235B-A22B-FP8.
+        weights = WeightFormat.FP8_BLOCK
     return shape.with_weights(weights)
 
 

@@ -21,6 +21,9 @@ class WeightFormat(StrEnum):
 
     BF16 = "bf16"
     FP8 = "fp8"
+    """One scale a tensor or a channel."""
+    FP8_BLOCK = "fp8-block"
+    """One scale a block of 128 by 128 weights: DeepSeek-V3, Kimi-K2 and Qwen's own fp8 checkpoints."""
     MXFP4 = "mxfp4"
     """Experts only, as gpt-oss is published: attention stays bf16."""
 
@@ -167,15 +170,21 @@ class ModelShape:
         """Weights of the whole model in HBM, over all ranks."""
         return self._weight_bytes(self.routed_expert_parameters, self.parameters - self.routed_expert_parameters)
 
-    def weight_bytes_read(self, tokens: int) -> int:
-        """Weight bytes that a step over `tokens` tokens reads: all of a dense model, of a mixture the experts that are hit.
+    @property
+    def routed_expert_bytes(self) -> int:
+        """Weights of the routed experts of all layers, over all ranks."""
+        return self.weight_bytes - self._weight_bytes(0, self.parameters - self.routed_expert_parameters)
 
-        With an even router `count * (1 - (1 - active / count) ^ tokens)` experts are expected to be hit by at least one token.
+    def experts_hit(self, tokens: int) -> float:
+        """The share of the routed experts that a step over `tokens` tokens is expected to use; 0 for a dense model.
+
+        With an even router `1 - (1 - active / count) ^ tokens`.
         """
-        if not self.experts:
-            return self.weight_bytes
-        touched = 1 - (1 - self.experts.active / self.experts.count) ** tokens
-        return self._weight_bytes(round(self.routed_expert_parameters * touched), self.parameters - self.routed_expert_parameters)
+        return 1 - (1 - self.experts.active / self.experts.count) ** tokens if self.experts else 0.0
+
+    def weight_bytes_read(self, tokens: int) -> int:
+        """Weight bytes that a step over `tokens` tokens reads, over all ranks: of a mixture only the experts that are hit."""
+        return self.weight_bytes - round(self.routed_expert_bytes * (1 - self.experts_hit(tokens))) if self.experts else self.weight_bytes
 
     def with_weights(self, weight_format: WeightFormat) -> Self:
         """The same model with its linear layers held in another format."""
@@ -188,7 +197,8 @@ class ModelShape:
             return BF16_BYTES * (routed + others)
         if self.weight_format is WeightFormat.MXFP4:
             return round(routed * MXFP4_BITS / 8) + BF16_BYTES * others
-        return routed + linear + (routed + linear) // FP8_BLOCK_PARAMETERS * FP8_SCALE_BYTES + BF16_BYTES * bf16
+        scales = (routed + linear) // FP8_BLOCK_PARAMETERS * FP8_SCALE_BYTES if self.weight_format is WeightFormat.FP8_BLOCK else 0
+        return routed + linear + scales + BF16_BYTES * bf16
 
     def _outside_experts(self) -> int:
         dense = self.experts.dense_layers if self.experts else self.layers

@@ -53,7 +53,7 @@ _DEEPSEEK_V3 = ModelShape(
     163_840,
     experts=Experts(256, 8, 2048, shared_width=2048, dense_layers=3, router_bias=True),
     latent=LatentAttention(kv_lora_rank=512, qk_rope_head_dim=64, qk_nope_head_dim=128, v_head_dim=128, q_lora_rank=1536),
-    weight_format=WeightFormat.FP8,
+    weight_format=WeightFormat.FP8_BLOCK,
     source=_packaged("deepseek-ai/DeepSeek-V3"),
 )
 _GPT_OSS: dict[str, Any] = {
@@ -177,7 +177,7 @@ MODELS: tuple[tuple[ModelShape, tuple[str, ...]], ...] = (
             131_072,
             experts=Experts(384, 8, 2048, shared_width=2048, dense_layers=1, router_bias=True),
             latent=_DEEPSEEK_V3.latent,
-            weight_format=WeightFormat.FP8,
+            weight_format=WeightFormat.FP8_BLOCK,
             source=_packaged("moonshotai/Kimi-K2-Instruct"),
         ),
         (),

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from dpd_infra.catalog.models import KvFormat, ModelShape
+from dpd_infra.catalog.models import KvFormat, ModelShape, WeightFormat
 from dpd_infra.catalog.sources import LMCACHE, VLLM, Confidence
 from dpd_infra.plan.sizing.quantity import Unit, at_least, formula
+
+FP8_BLOCK = 128
+"""Weights a side of one scaled block (`weight_block_size`): vLLM refuses a rank whose share is not whole blocks."""
 
 BLOCK_TOKENS = 16
 """Tokens of one block of vLLM's paged KV cache on CUDA (`--block-size`)."""
@@ -80,11 +83,12 @@ def tensor_parallel_problems(model: ModelShape, tensor_parallel_size: int) -> tu
     if not model.latent and model.kv_heads % tensor_parallel_size and tensor_parallel_size % model.kv_heads:
         problems.append(f"{model.kv_heads} KV heads can be neither divided by nor replicated to {tensor_parallel_size} ranks")
     widths = {model.experts.width, model.experts.shared_width} if model.experts else {model.intermediate_size}
-    problems.extend(
-        f"the intermediate size {width} is not divisible by {tensor_parallel_size}"
-        for width in sorted(widths)
-        if width % tensor_parallel_size
-    )
+    for width in sorted(widths):
+        share, rest = divmod(width, tensor_parallel_size)
+        if rest:
+            problems.append(f"the intermediate size {width} is not divisible by {tensor_parallel_size}")
+        elif model.weight_format is WeightFormat.FP8_BLOCK and share % FP8_BLOCK:
+            problems.append(f"{width} / {tensor_parallel_size} is not a multiple of the fp8 weight block of {FP8_BLOCK}")
     return tuple(problems)
 
 

@@ -89,23 +89,8 @@ class Quantity:
 class Formula(Generic[P, R]):
     """A function with its formula in words: call it for the value, or `.quantity(...)` for the value with all that stands behind it."""
 
-    def __init__(
-        self,
-        function: Callable[P, R],
-        text: str | Callable[P, str],
-        unit: Unit,
-        confidence: Confidence,
-        sources: tuple[Source, ...],
-        note: str,
-    ) -> None:
-        self._function, self._text, self._unit, self._confidence, self._sources, self._note = (
-            function,
-            text,
-            unit,
-            confidence,
-            sources,
-            note,
-        )
+    def __init__(self, function: Callable[P, R], text: str | Callable[P, str], meaning: _Meaning) -> None:
+        self._function, self._text, self._meaning = function, text, meaning
         update_wrapper(self, function)
         _FORMULAS[getattr(function, "__name__", "")] = self
 
@@ -117,19 +102,38 @@ class Formula(Generic[P, R]):
         """The value as a `Quantity`; raises what the function raises."""
         value = self._function(*args, **kwargs)
         text = self._text if isinstance(self._text, str) else self._text(*args, **kwargs)
+        meaning = self._meaning
+        working = _working(self._function, text, args, kwargs)
+        if meaning.parts:
+            working |= meaning.parts(*args, **kwargs)
         name = getattr(self._function, "__name__", "")
-        return Quantity(
-            name, value, self._unit, self._confidence, text, self._sources, _working(self._function, text, args, kwargs), self._note
-        )
+        return Quantity(name, value, meaning.unit, meaning.confidence, text, meaning.sources, working, meaning.note)
+
+
+@dataclass(frozen=True, slots=True)
+class _Meaning:
+    unit: Unit
+    confidence: Confidence
+    sources: tuple[Source, ...]
+    note: str
+    parts: Callable[..., dict[str, Any]] | None
 
 
 def formula(
-    text: str | Callable[P, str], unit: Unit, confidence: Confidence, *sources: Source, note: str = ""
+    text: str | Callable[P, str],
+    unit: Unit,
+    confidence: Confidence,
+    *sources: Source,
+    note: str = "",
+    parts: Callable[P, dict[str, Any]] | None = None,
 ) -> Callable[[Callable[P, R]], Formula[P, R]]:
-    """Attach its formula to a function: the text uses the function's parameter names and the model's symbols (L, H_q, H_kv, d, N)."""
+    """Attach its formula to a function: the text uses its parameters' names and the symbols of a model (L, H_q, H_kv, d, N) and GPU.
+
+    `parts` gives further values for the working: what the formula went through on its way.
+    """
 
     def attach(function: Callable[P, R]) -> Formula[P, R]:
-        return Formula(function, text, unit, confidence, sources, note)
+        return Formula(function, text, _Meaning(unit, confidence, sources, note, parts))
 
     return attach
 

@@ -1,0 +1,111 @@
+"""A shape read from a published config.json is the shape in the catalog, which the parameter counts prove."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dpd_infra.catalog.models import WeightFormat, find_model
+from dpd_infra.plan.sizing.model_config import UnsupportedConfigError, model_from_config, read_model_config
+
+CONFIGS = Path(__file__).with_name("configs")
+
+
+@pytest.mark.parametrize(
+    ("file", "name"),
+    [
+        ("meta-llama--Meta-Llama-3.1-70B", "Llama-3.1-70B"),
+        ("Qwen--Qwen3-32B-FP8", "Qwen/Qwen3-32B-FP8"),
+        ("Qwen--Qwen3-235B-A22B", "Qwen3-235B-A22B"),
+        ("mistralai--Mixtral-8x22B-v0.1", "Mixtral-8x22B"),
+        ("deepseek-ai--DeepSeek-V3", "DeepSeek-V3"),
+        ("moonshotai--Kimi-K2-Instruct", "Kimi-K2-Instruct"),
+        ("openai--gpt-oss-120b", "gpt-oss-120b"),
+    ],
+)
+def test_the_published_config_gives_the_shape_of_the_catalog(file: str, name: str) -> None:
+    read, held = read_model_config(CONFIGS / f"{file}.json", "x"), find_model(name)
+    assert held is not None
+    assert replace(read, name=held.name, source=held.source) == held
+
+
+def config(**changes: Any) -> dict[str, Any]:
+    data = json.loads((CONFIGS / "meta-llama--Meta-Llama-3.1-70B.json").read_text())
+    return data | changes
+
+
+def test_qwen_2_5_has_biases_on_queries_keys_and_values() -> None:
+    read = model_from_config(config(model_type="qwen2", intermediate_size=29_568, vocab_size=152_064), "x", "c")
+    assert read.parameters == 72_706_203_648
+
+
+def test_a_model_without_key_value_heads_is_multi_head() -> None:
+    data = config()
+    del data["num_key_value_heads"]
+    read = model_from_config(data, "x", "c")
+    assert read.attention == "MHA"
+    assert read.kv_heads == 64
+
+
+def test_mistral_windows_every_layer_and_an_unused_window_counts_for_nothing() -> None:
+    assert model_from_config(config(model_type="mistral", sliding_window=4096), "x", "c").windowed_layers == 80
+    assert model_from_config(config(model_type="qwen2", sliding_window=4096, use_sliding_window=False), "x", "c").sliding_window is None
+
+
+@pytest.mark.parametrize(
+    ("quantization", "expected"),
+    [
+        ({"quant_method": "fp8"}, WeightFormat.FP8),
+        ({"quant_method": "fp8", "weight_block_size": [128, 128]}, WeightFormat.FP8_BLOCK),
+        ({"quant_method": "fbgemm_fp8"}, WeightFormat.FP8),
+        ({"quant_method": "compressed-tensors", "config_groups": {"g": {"weights": {"num_bits": 8, "type": "float"}}}}, WeightFormat.FP8),
+        ({"quant_method": "modelopt", "quant_algo": "FP8"}, WeightFormat.FP8),
+    ],
+)
+def test_fp8_weights_are_recognised(quantization: dict[str, Any], expected: WeightFormat) -> None:
+    assert model_from_config(config(quantization_config=quantization), "x", "c").weight_format is expected
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"model_type": "llama4"},
+        {"model_type": None},
+        {"quantization_config": {"quant_method": "awq", "bits": 4}},
+        {
+            "quantization_config": {
+                "quant_method": "compressed-tensors",
+                "config_groups": {"g": {"weights": {"num_bits": 4, "type": "int"}}},
+            }
+        },
+        {"model_type": "qwen3_moe"},
+        {"model_type": "qwen3_moe", "num_experts": 8, "num_experts_per_tok": 2, "mlp_only_layers": [1]},
+        {"sliding_window": 4096, "max_window_layers": 70, "use_sliding_window": True},
+        {"sliding_window": 4096, "layer_types": ["linear_attention"]},
+        {"model_type": "deepseek_v3"},
+    ],
+)
+def test_what_would_be_described_wrongly_is_refused(changes: dict[str, Any]) -> None:
+    with pytest.raises(UnsupportedConfigError, match=r"^c: "):
+        model_from_config(config(**changes), "x", "c")
+
+
+def test_a_missing_key_is_named() -> None:
+    data = config()
+    del data["num_hidden_layers"]
+    with pytest.raises(UnsupportedConfigError, match="num_hidden_layers is missing"):
+        model_from_config(data, "x", "c")
+
+
+def test_a_file_that_is_no_json_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "config.json"
+    path.write_text("{")
+    with pytest.raises(UnsupportedConfigError):
+        read_model_config(path)
+    path.write_text("[]")
+    with pytest.raises(UnsupportedConfigError, match="is an object"):
+        read_model_config(path)
