@@ -8,9 +8,10 @@ import inspect
 import json
 import logging
 import threading
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +52,8 @@ class _Run:
     stack: str = "test"
     organization: str = "organization"
     known_in_preview: bool = False
+    around: Callable[[], AbstractContextManager[Any]] = nullcontext
+    """What the run is within: callbacks on outputs run after the program's last line, and need it too."""
 
 
 def run_program(
@@ -173,8 +176,7 @@ def find_project(stack: str, root: Path | str | None = None) -> FoundProject:
     folder = project_file.parent
     path = find_stack_file(folder, stack)
     if path is None:
-        known = sorted(file.name.split(".")[1] for file in folder.rglob("Pulumi.*.yaml"))
-        raise FileNotFoundError(f"{folder} has no stack {stack!r}, that is no Pulumi.{stack}.yaml; there are {', '.join(known) or 'none'}")
+        raise FileNotFoundError(f"{folder} has no stack {stack!r}: there is no Pulumi.{stack}.yaml where its stack files are")
     return read_project(project_file, path)
 
 
@@ -217,24 +219,23 @@ def project_run(
         found.name,
         found.file.stack,
         known_in_preview=known_in_preview,
+        around=partial(_host_of, found),
     )
 
 
 def _program_of(found: FoundProject) -> Program:
-    from dpd_infra.rehearsal.program import as_program_host, project_program  # noqa: PLC0415 - only a project has files
+    from dpd_infra.rehearsal.program import project_program  # noqa: PLC0415 - only a project has files
 
-    def program() -> None:
-        # Callbacks on outputs run after the program's last line and may read files too: `execute` leaves the host when all is done.
-        host = _HOST.get()
-        host.enter_context(as_program_host(found.root, found.main))
-        host.enter_context(use_project(Project(root=found.root, chart_required=False)))
-        project_program(found.root, found.main)()
-
-    return program
+    return project_program(found.root, found.main)
 
 
-_HOST: contextvars.ContextVar[ExitStack] = contextvars.ContextVar("dpd_infra_testing_host")
-"""What a run undoes when it is done."""
+@contextmanager
+def _host_of(found: FoundProject) -> Iterator[None]:
+    """What Pulumi's Python host gives a program: the working directory and the module path. A test needs no packed chart."""
+    from dpd_infra.rehearsal.program import as_program_host  # noqa: PLC0415 - only a project has files
+
+    with as_program_host(found.root, found.main), use_project(Project(root=found.root, chart_required=False)):
+        yield
 
 
 def config_texts(config: Mapping[str, Any], secrets: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
@@ -269,9 +270,7 @@ def _without_secrets(value: Any) -> Any:
 def execute(run: _Run, expect: type[BaseException] | None) -> None:
     """Run, in an event loop of its own and without a trace in this thread's context."""
     in_copy = contextvars.copy_context()
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
+    if not _in_event_loop():
         in_copy.run(_execute, run, expect)
         return
     # A test of an asynchronous runner: a loop cannot run inside a loop.
@@ -290,11 +289,17 @@ def execute(run: _Run, expect: type[BaseException] | None) -> None:
         raise raised[0]
 
 
+def _in_event_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
 def _execute(run: _Run, expect: type[BaseException] | None) -> None:
     recording = run.recording
-    # A loop factory leaves the thread's own loop, which other tests may use, as it is.
-    with asyncio.Runner(loop_factory=asyncio.new_event_loop) as runner, ExitStack() as host:
-        _HOST.set(host)
+    with run.around(), asyncio.Runner(loop_factory=_quiet_loop) as runner:
         try:
             runner.run(_in_stack(run))
         except BaseException as error:  # noqa: BLE001 - raised again unless it is the expected one
@@ -305,6 +310,13 @@ def _execute(run: _Run, expect: type[BaseException] | None) -> None:
             recording.error = cause
     if expect is not None and recording.error is None:
         raise AssertionError(f"{expect.__name__} was expected and not raised; {recording!r}")
+
+
+def _quiet_loop() -> asyncio.AbstractEventLoop:
+    """A loop beside the thread's own, which other tests may use. What fails is raised once, and not told again by all that waited."""
+    loop = asyncio.new_event_loop()
+    loop.set_exception_handler(lambda _, __: None)
+    return loop
 
 
 async def _in_stack(run: _Run) -> None:
