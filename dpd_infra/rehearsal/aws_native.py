@@ -90,9 +90,10 @@ class HyperPodCluster(ResourceType):
             subnet = base.existing_subnet(call, id, "CreateCluster", "SageMaker")
             if subnet.outputs["vpcId"] != eks.get("vpcConfig.vpcId"):
                 raise refused("CREATE", "InvalidRequest", f"Subnet {id} is not in the VPC of EKS cluster {eks.id}.")
-            if not _has_way_out(call, subnet):
+            if not _has_way_out(call, subnet) and not _has_endpoints(call, str(subnet.outputs["vpcId"])):
                 message = (
-                    f"Instances in subnet {id} could not reach the service: its route table has no default route through a NAT gateway."
+                    f"Instances in subnet {id} could not reach the service: its route table has no default route through a NAT gateway, "
+                    "and the VPC lacks interface endpoints."
                 )
                 raise refused("CREATE", "GeneralServiceException", message)
 
@@ -144,6 +145,25 @@ def _has_way_out(call: Call, subnet: Resource) -> bool:
     )
 
 
+NEEDED_ENDPOINTS = frozenset({"ec2", "ecr.api", "ecr.dkr", "eks-auth", "logs", "monitoring", "sts"})
+"""Services that a node calls before it is of use; without a way out each needs an interface endpoint (AWS's Terraform modules)."""
+
+
+def _has_endpoints(call: Call, vpc: str) -> bool:
+    names = {str(item.outputs.get("serviceName")) for item in call.account.all(base.VPC_ENDPOINT, vpcId=vpc)}
+    wanted = {f"com.amazonaws.{call.region}.{service}" for service in (*NEEDED_ENDPOINTS, "s3")}
+    return wanted <= names
+
+
+def _described_cluster(account: SimulatedAccount, settings: Mapping[str, Any], arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+    arn = str(arguments["clusterArn"])
+    found = next((item for item in account.all(base.HYPERPOD_CLUSTER) if item.outputs.get("clusterArn") == arn), None)
+    if found is None:
+        raise SimulatedError(f"reading resource state: operation READ failed: ResourceNotFoundException: cluster {arn} does not exist")
+    # What can only be set when a cluster is made, its name and its network, is not in the answer (pulumi-aws-native, getCluster).
+    return {key: value for key, value in found.outputs.items() if key not in ("clusterName", "vpcConfig")}
+
+
 def gpus_of(instance_type: str) -> int:
     """GPUs of one node of that type; 0 where the catalog does not know it."""
     known = INSTANCE_TYPES.get(instance_type)
@@ -157,7 +177,7 @@ class AwsNativeProvider(SimulatedProvider):
     distribution = "pulumi-aws-native"
 
     def __init__(self, account: SimulatedAccount) -> None:
-        super().__init__(account, (HyperPodCluster(),))
+        super().__init__(account, (HyperPodCluster(),), {"aws-native:sagemaker:getCluster": _described_cluster})
 
     def type_for(self, token: str) -> ResourceType:
         if token not in self.types:

@@ -103,7 +103,7 @@ class LanguageHost(language_pb2_grpc.LanguageRuntimeServicer):
                 self.run.late_failure = summary_of(error)
                 return language_pb2.RunResponse(error=self.run.late_failure)
         finally:
-            _close(loop)
+            close_loop(loop)
         return language_pb2.RunResponse()
 
     def wait(self) -> None:
@@ -113,7 +113,7 @@ class LanguageHost(language_pb2_grpc.LanguageRuntimeServicer):
             time.sleep(0.01)
 
 
-def _close(loop: asyncio.AbstractEventLoop) -> None:
+def close_loop(loop: asyncio.AbstractEventLoop) -> None:
     """Let the unfinished tasks end, then close: a call that fails meanwhile may stop the loop once more."""
     loop.set_exception_handler(lambda _loop, _failure: None)
     for _ in range(_ATTEMPTS):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from importlib import metadata
 from typing import Any, NoReturn
 
@@ -85,7 +86,7 @@ class SimulatedProvider(provider_pb2_grpc.ResourceProviderServicer):
         return empty_pb2.Empty()
 
     def GetPluginInfo(self, request: Any, context: grpc.ServicerContext) -> plugin_pb2.PluginInfo:
-        return plugin_pb2.PluginInfo(version=_sdk_version(self.distribution))
+        return plugin_pb2.PluginInfo(version=sdk_version(self.distribution))
 
     def GetMapping(self, request: Any, context: grpc.ServicerContext) -> provider_pb2.GetMappingResponse:
         return provider_pb2.GetMappingResponse()
@@ -259,7 +260,8 @@ class SimulatedProvider(provider_pb2_grpc.ResourceProviderServicer):
         self.account.add(Resource(call.token, id, conceal(inputs), conceal(outputs), region=region, cluster=kind.scope(call)))
 
 
-def _sdk_version(distribution: str) -> str:
+def sdk_version(distribution: str) -> str:
+    """The installed version of a Python package; `0.0.0` where it is not installed."""
     try:
         return metadata.version(distribution)
     except metadata.PackageNotFoundError:
@@ -330,8 +332,13 @@ def _fail_to_become_ready(context: grpc.ServicerContext, error: InitError, outpu
     status = status_pb2.Status(code=grpc.StatusCode.UNKNOWN.value[0], message=str(error))
     status.details.add().Pack(detail)
     context.set_trailing_metadata((("grpc-status-details-bin", status.SerializeToString()),))
-    context.abort(grpc.StatusCode.UNKNOWN, str(error))
-    raise AssertionError("abort returned")
+    with suppress(Exception):  # how grpc leaves an aborted call
+        context.abort(grpc.StatusCode.UNKNOWN, str(error))
+    raise _Aborted
+
+
+class _Aborted(Exception):
+    """The call has been answered with an error already."""
 
 
 class _Answers:
@@ -346,3 +353,5 @@ class _Answers:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
         if isinstance(error, SimulatedError):
             self.context.abort(grpc.StatusCode.UNKNOWN, str(error))
+        if isinstance(error, Exception) and not isinstance(error, _Aborted):
+            self.context.abort(grpc.StatusCode.INTERNAL, f"the simulation failed: {type(error).__name__}: {error}")

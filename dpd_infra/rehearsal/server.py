@@ -14,8 +14,9 @@ from dpd_infra.rehearsal.aws import AwsProvider
 from dpd_infra.rehearsal.aws_native import AwsNativeProvider
 from dpd_infra.rehearsal.kubernetes import KubernetesProvider
 from dpd_infra.rehearsal.provider import SimulatedProvider
+from dpd_infra.rehearsal.pulumi_eks import EksProvider
 
-PACKAGES = (AwsProvider, AwsNativeProvider, KubernetesProvider)
+PACKAGES = (AwsProvider, AwsNativeProvider, KubernetesProvider, EksProvider)
 """The packages that a rehearsal simulates."""
 
 _LARGEST_MESSAGE = 400 * 1024 * 1024

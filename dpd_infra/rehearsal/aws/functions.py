@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -90,6 +91,34 @@ def _addon(account: SimulatedAccount, settings: Mapping[str, Any], arguments: Ma
     return {"configurationValues": "", "podIdentityAssociations": [], "serviceAccountRoleArn": "", "tags": {}, **found.outputs, "id": id}
 
 
+def _subnet(account: SimulatedAccount, settings: Mapping[str, Any], arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+    id = str(arguments.get("id") or "")
+    found = account.find(base.SUBNET, id, region=str(settings["region"]))
+    if found is None:
+        raise AwsError("EC2", "DescribeSubnets", "InvalidSubnetID.NotFound", f"The subnet ID '{id}' does not exist")
+    size = ipaddress.ip_network(found.outputs["cidrBlock"]).num_addresses
+    return {**found.outputs, "id": id, "availableIpAddressCount": size - _RESERVED_ADDRESSES, "state": "available", "filters": []}
+
+
+_RESERVED_ADDRESSES = 5
+
+
+def _oidc_provider(account: SimulatedAccount, settings: Mapping[str, Any], arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+    name = str(arguments.get("arn") or arguments.get("url") or "").rsplit("oidc-provider/", 1)[-1].removeprefix("https://")
+    arn = f"arn:aws:iam::{account.id}:oidc-provider/{name}"
+    found = account.find(base.OIDC_PROVIDER, arn)
+    if found is None:
+        raise AwsError("IAM", "GetOpenIDConnectProvider", "NoSuchEntity", f"OpenIDConnect Provider not found for arn {arn}", status=404)
+    return {
+        "arn": arn,
+        "id": arn,
+        "url": name,
+        "clientIdLists": found.outputs.get("clientIdLists") or [],
+        "thumbprintLists": [],
+        "tags": {},
+    }
+
+
 FUNCTIONS: dict[str, Invoke] = {
     "aws:index/getCallerIdentity:getCallerIdentity": _caller_identity,
     "aws:iam/getSessionContext:getSessionContext": _session_context,
@@ -99,4 +128,6 @@ FUNCTIONS: dict[str, Invoke] = {
     "aws:eks/getAddonVersion:getAddonVersion": _addon_version,
     "aws:eks/getAddon:getAddon": _addon,
     "aws:eks/getCluster:getCluster": _cluster,
+    "aws:ec2/getSubnet:getSubnet": _subnet,
+    "aws:iam/getOpenIdConnectProvider:getOpenIdConnectProvider": _oidc_provider,
 }

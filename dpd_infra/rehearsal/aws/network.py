@@ -12,9 +12,19 @@ from dpd_infra.rehearsal.aws.base import existing, existing_security_group, exis
 from dpd_infra.rehearsal.errors import AwsError
 from dpd_infra.rehearsal.simulation import Call, Made, ResourceType
 
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
 
 def _violation(operation: str, message: str) -> AwsError:
     return AwsError("EC2", operation, "DependencyViolation", message)
+
+
+def _block(text: str, operation: str) -> Network:
+    try:
+        return ipaddress.ip_network(text)
+    except ValueError:
+        message = f"Value ({text}) for parameter cidrBlock is invalid. This is not a valid CIDR block."
+        raise AwsError("EC2", operation, "InvalidParameterValue", message) from None
 
 
 def _needs(account: SimulatedAccount, tokens: tuple[str, ...], key: str, id: str) -> list[Resource]:
@@ -28,6 +38,7 @@ class Vpc(ResourceType):
     replace_on = ("cidrBlock", "ipv4IpamPoolId", "ipv4NetmaskLength")
 
     def create(self, call: Call) -> Made:
+        _block(call.text("cidrBlock"), "CreateVpc")
         id = call.account.hex("vpc", call.urn)
         suffix = id.removeprefix("vpc-")
         return Made(
@@ -59,7 +70,7 @@ class VpcIpv4CidrBlockAssociation(ResourceType):
 
     def create(self, call: Call) -> Made:
         vpc = existing_vpc(call, "AssociateVpcCidrBlock")
-        block = ipaddress.ip_network(call.text("cidrBlock"))
+        block = _block(call.text("cidrBlock"), "AssociateVpcCidrBlock")
         if any(block.overlaps(other) for other in _blocks(call.account, vpc.id, vpc.outputs)):
             raise AwsError("EC2", "AssociateVpcCidrBlock", "InvalidVpc.Range", f"The CIDR '{block}' conflicts with another subnet")
         return Made(call.account.hex("vpc-cidr-assoc", call.urn))
@@ -72,7 +83,7 @@ class VpcIpv4CidrBlockAssociation(ResourceType):
                 raise AwsError("EC2", "DisassociateVpcCidrBlock", "InvalidCidrBlock.InUse", message)
 
 
-def _blocks(account: SimulatedAccount, vpc: str, outputs: Mapping[str, Any]) -> list[ipaddress.IPv4Network | ipaddress.IPv6Network]:
+def _blocks(account: SimulatedAccount, vpc: str, outputs: Mapping[str, Any]) -> list[Network]:
     more = [item.outputs["cidrBlock"] for item in account.all(base.CIDR_ASSOCIATION, vpcId=vpc)]
     return [ipaddress.ip_network(text) for text in (outputs["cidrBlock"], *more)]
 
@@ -85,7 +96,7 @@ class Subnet(ResourceType):
 
     def create(self, call: Call) -> Made:
         vpc = existing_vpc(call, "CreateSubnet")
-        block = ipaddress.ip_network(call.text("cidrBlock"))
+        block = _block(call.text("cidrBlock"), "CreateSubnet")
         if not any(block.version == outer.version and block.subnet_of(outer) for outer in _blocks(call.account, vpc.id, vpc.outputs)):  # pyright: ignore[reportArgumentType]
             raise AwsError("EC2", "CreateSubnet", "InvalidSubnet.Range", f"The CIDR '{block}' is invalid.")
         for other in call.account.all(base.SUBNET, vpcId=vpc.id):
