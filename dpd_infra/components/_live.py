@@ -37,14 +37,16 @@ def made_options(opts: pulumi.ResourceOptions | None, package: str | None = None
 
 
 @contextmanager
-def read(what: str) -> Iterator[None]:
-    """Turn the failure of a data source into one error that names what was looked for. Raises `pulumi.RunError`."""
+def read(what: str, fix: str = "") -> Iterator[None]:
+    """Turn the failure of a data source into one error that names what was looked for, and what to do. Raises `pulumi.RunError`."""
     try:
         yield
     except pulumi.RunError:
         raise
     except Exception as error:
-        raise pulumi.RunError(f"{what} was not found: {error}") from error
+        # The engine puts the call before the provider's own words.
+        said = str(error).rsplit("returned an error: ", 1)[-1]
+        raise pulumi.RunError(f"{what} was not found: {said}{f'; {fix}' if fix else ''}") from error
 
 
 def as_issuer(text: str) -> str:

@@ -239,14 +239,14 @@ def _eks_cluster(name: str, region: str, opts: pulumi.ResourceOptions | None) ->
 
 
 def _good_cni(name: str, region: str, opts: pulumi.ResourceOptions | None) -> None:
-    with read(f"the add-on {VPC_CNI.name} of the EKS cluster {name} (one that is not an EKS add-on: say that it is self-managed)"):
+    with read(f"the add-on {VPC_CNI.name} of the EKS cluster {name}", "if it is not an EKS add-on, say selfManagedCni: true"):
         found = aws.eks.get_addon(cluster_name=name, addon_name=VPC_CNI.name, region=region, opts=read_options("aws", opts))
     if problem := below_minimum(found.addon_version, VPC_CNI.minimum):
         raise pulumi.RunError(f"the add-on {VPC_CNI.name} of the EKS cluster {name}: {problem}")
 
 
 def _oidc_provider(name: str, issuer: str, opts: pulumi.ResourceOptions | None) -> str:
-    with read(f"the IAM OIDC provider of the EKS cluster {name} (where the account has none: have it made)"):
+    with read(f"the IAM OIDC provider of the EKS cluster {name}", "if the account has none, say makeOidcProvider: true"):
         return aws.iam.get_open_id_connect_provider(url=f"https://{issuer}", opts=read_options("aws", opts)).arn
 
 
