@@ -104,3 +104,6 @@ PUBLIC_SAMPLES = Source("Public samples that never turn healthy", "AWS's S3 exam
 def thread(repository: str, *numbers: int) -> Source:
     """Issues or pull requests of a public repository in which people report what a rule is about."""
     return Source(" ".join([repository, ", ".join(f"#{number}" for number in numbers)]).strip(), "GitHub")
+AWS_NATIVE_CLUSTER = Source("pulumi-aws-native sagemaker.Cluster: properties that replace it", "pulumi-aws-native 1.84, sagemaker/cluster")
+UPDATE_CLUSTER_GUIDE = Source("HyperPod on EKS: updating a cluster's configuration", f"{_DOCS}, sagemaker-hyperpod-eks-operate-cli-command-update-cluster")
+TIERED_CACHE_BLOG = Source("Managed tiered KV cache on SageMaker HyperPod", "AWS machine learning blog", "2026-11-30")

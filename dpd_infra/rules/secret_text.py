@@ -26,6 +26,27 @@ _KNOWN = re.compile(
 """Tokens of Hugging Face, AWS, OpenAI, GitHub, GitLab, Slack, NVIDIA and Google by their prefixes, JSON web tokens, private keys, and the
 password of a URL."""
 
+_MARKS = (
+    "hf_",
+    "AKIA",
+    "ASIA",
+    "sk-",
+    "ghp_",
+    "gho_",
+    "ghu_",
+    "ghs_",
+    "ghr_",
+    "github_pat_",
+    "glpat-",
+    "xox",
+    "nvapi-",
+    "AIza",
+    "eyJ",
+    "-----BEGIN",
+    "://",
+)
+"""One of these is in every text that the expression matches: most texts need no closer look."""
+
 _SECRET_VARIABLE = re.compile(r"(^|_)(TOKEN|API_?KEY|ACCESS_KEY|SECRET(_ACCESS)?_KEY|PRIVATE_KEY|KEY|SECRET|PASSWORD|PASSWD|CREDENTIALS?)$")
 _SECRET_FLAG = re.compile(r"(^|-)(token|api-key|secret|password)$")
 _PLAIN = re.compile(r"[+-]?[\d.]+|true|false|yes|no|none|null|on|off|auto|/[^\s]*|\$\(.*\)|\$\{?\w+\}?", re.IGNORECASE)
@@ -38,7 +59,7 @@ MASK = "…"
 
 def has_known_secret(text: str) -> bool:
     """Whether the text holds something whose form alone says that it is a secret."""
-    return _KNOWN.search(text) is not None
+    return any(mark in text for mark in _MARKS) and _KNOWN.search(text) is not None
 
 
 def is_secret_variable(name: str) -> bool:
@@ -61,6 +82,8 @@ def looks_random(value: str) -> bool:
 
     Names of models, images and commits are not: their runs are short, or hexadecimal. AWS's secret keys have 40 characters, slashes too.
     """
+    if len(value) < _LEAST_LETTERS:
+        return False
     return any(_is_random(run) for run in re.split(r"[^A-Za-z0-9+]", value)) or (
         _AWS_KEY.fullmatch(value) is not None and _is_random(value)
     )
@@ -68,7 +91,7 @@ def looks_random(value: str) -> bool:
 
 def masked(text: str) -> str:
     """The text with every secret that its form gives away left out."""
-    return _KNOWN.sub(MASK, text)
+    return _KNOWN.sub(MASK, text) if any(mark in text for mark in _MARKS) else text
 
 
 def _is_random(run: str) -> bool:

@@ -1,0 +1,70 @@
+"""What the pods of endpoints ask of the nodes of instance groups, and whether there are nodes enough for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from dpd_infra.plan.groups import GROUP_LABEL, GroupPlan
+from dpd_infra.rules.subject import EndpointSubject
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """The pods of one Deployment at their most."""
+
+    endpoint: str
+    role: str
+    """`prefill`, `decode`, or `server`."""
+    group: str | None
+    """The instance group they select; None: any of the types."""
+    types: tuple[str, ...]
+    pods: int
+    gpus: int
+    """A pod."""
+    efa_devices: int
+    """A pod."""
+
+
+def demands(endpoint: EndpointSubject) -> Iterator[Demand]:
+    """What each Deployment of an endpoint can ask for at most."""
+    types = tuple(name for name, _ in endpoint.reading.instance_types)
+    for server in endpoint.reading.servers:
+        group = endpoint.get(*server.path, "nodeSelector", GROUP_LABEL) if endpoint.reading.disaggregated else None
+        yield Demand(
+            endpoint.name,
+            server.name,
+            group if isinstance(group, str) else None,
+            types,
+            max(server.most_replicas, 0),
+            server.gpus,
+            server.efa_devices,
+        )
+
+
+def nodes_needed(asked: Sequence[Demand], gpus: int, efa_devices: int) -> int:
+    """The fewest nodes that could hold the pods: no fewer for their sum, and none for two pods that take more than half each."""
+    total_gpus = sum(demand.pods * demand.gpus for demand in asked)
+    total_efa = sum(demand.pods * demand.efa_devices for demand in asked)
+    large = sum(demand.pods for demand in asked if 2 * demand.gpus > gpus or (efa_devices and 2 * demand.efa_devices > efa_devices))
+    by_gpu = -(-total_gpus // gpus) if gpus else 0
+    by_efa = -(-total_efa // efa_devices) if efa_devices else 0
+    return max(by_gpu, by_efa, large)
+
+
+def capacity_problem(groups: Sequence[GroupPlan], asked: Sequence[Demand]) -> str:
+    """What is wrong where pods do not fit groups of one type, in words that follow the group's name; empty where they may fit."""
+    kind = groups[0].kind
+    if kind is None or not kind.gpus:
+        return ""
+    nodes = sum(group.spec.count for group in groups)
+    needed = nodes_needed(asked, kind.gpus, kind.efa_devices)
+    if needed <= nodes:
+        return ""
+    pods = ", ".join(f"{demand.endpoint} {demand.role} {demand.pods} x {_amount(demand)}" for demand in asked if demand.pods)
+    verb = "has" if len(groups) == 1 else "have"
+    return f"{verb} {nodes} {'node' if nodes == 1 else 'nodes'} of {kind.gpus} GPUs, its pods need {needed} ({pods})"
+
+
+def _amount(demand: Demand) -> str:
+    return f"{demand.gpus} GPUs" + (f" and {demand.efa_devices} EFA devices" if demand.efa_devices else "")
