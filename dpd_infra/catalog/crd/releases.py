@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 from dpd_infra.catalog.operator_releases import RELEASES
@@ -150,3 +151,62 @@ def field_release(path: str | tuple[str | int, ...]) -> str | None:
     """`field_release("spec.pdSpec")` is `"3.2"`; None for a field whose release is not documented."""
     brought = field_brought(path)
     return brought.release if brought else None
+
+
+@dataclass(slots=True)
+class _Node:
+    """One step of the places that have a release: what brought it, the values that have one of their own, and what is below."""
+
+    brought: Brought | None = None
+    values: dict[str, Brought] = field(default_factory=dict)
+    below: dict[str, _Node] = field(default_factory=dict)
+
+
+def _tree() -> _Node:
+    root = _Node()
+
+    def node(steps: Steps) -> _Node:
+        place = root
+        for step in steps:
+            place = place.below.setdefault(step, _Node())
+        return place
+
+    for steps, brought in _BROUGHT.items():
+        node(steps).brought = brought
+    for (path, value), brought in VALUES.items():
+        node(steps_of(path)).values[value] = brought
+    return root
+
+
+_TREE = _tree()
+_NOWHERE = _Node()
+_DEEPEST = 100
+
+
+def fields_by_release(document: Any) -> Iterator[tuple[tuple[str | int, ...], Brought]]:
+    """Every place of a document whose field, or whose value, a documented operator release brought: the outermost place of each field."""
+    yield from _brought_in(document, (), _TREE, None)
+
+
+def _brought_in(
+    value: Any, path: tuple[str | int, ...], node: _Node, around: Brought | None
+) -> Iterator[tuple[tuple[str | int, ...], Brought]]:
+    if node.brought is not None and node.brought != around:
+        yield path, node.brought
+    here = node.brought or around
+    if isinstance(value, str) and value in node.values:
+        yield path, node.values[value]
+    # Below a field that has a release only the known places differ from it; elsewhere a name alone may have one.
+    if len(path) > _DEEPEST or (here is not None and not node.below):
+        return
+    if isinstance(value, dict):
+        for key, part in value.items():
+            below = node.below.get(key, _NOWHERE)
+            if here is None and below is _NOWHERE and key in UNPLACED_FIELDS:
+                yield (*path, key), UNPLACED_FIELDS[key]
+            elif below is not _NOWHERE or isinstance(part, (dict, list)):
+                yield from _brought_in(part, (*path, key), below, here)
+    elif isinstance(value, list):
+        for index, part in enumerate(value):
+            if isinstance(part, (dict, list)):
+                yield from _brought_in(part, (*path, index), node.below.get("[]", _NOWHERE), here)

@@ -14,7 +14,7 @@ import jsonschema_rs
 
 from dpd_infra.catalog.crd import API_GROUP, API_VERSION, CrdFacts, crd_facts
 from dpd_infra.catalog.crd.json_schema import METADATA, document_schema, is_date_time
-from dpd_infra.catalog.crd.releases import HELD, UNKNOWN_FIELD, VALUES, Brought, field_brought
+from dpd_infra.catalog.crd.releases import HELD, UNKNOWN_FIELD
 
 Path = tuple[str | int, ...]
 
@@ -221,25 +221,4 @@ def _kind(value: Any) -> str:
     return names.get(type(value), f"a {type(value).__name__}")
 
 
-def fields_by_release(document: Any) -> Iterator[tuple[Path, Brought]]:
-    """Every place of a document whose field, or whose value, a documented operator release brought: the outermost place of each field."""
-    yield from _brought(document, ())
-
-
-def _brought(value: Any, path: Path) -> Iterator[tuple[Path, Brought]]:
-    if len(path) > DEPTH_LIMIT:
-        return
-    here, around = field_brought(path), field_brought(path[:-1])
-    if here is not None and here != around:
-        yield path, here
-    if isinstance(value, str) and (added := VALUES.get((".".join(map(str, path)), value))):
-        yield path, added
-    if isinstance(value, dict):
-        for key, part in value.items():
-            yield from _brought(part, (*path, key))
-    elif isinstance(value, list):
-        for index, part in enumerate(value):
-            yield from _brought(part, (*path, index))
-
-
-__all__ = ["API_VERSION", "DUPLICATE", "UNKNOWN_FIELD", "Problem", "fields_by_release", "validate_document"]
+__all__ = ["API_VERSION", "DUPLICATE", "UNKNOWN_FIELD", "Problem", "validate_document"]

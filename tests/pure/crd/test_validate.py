@@ -10,7 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dpd_infra.catalog.crd.validate import DUPLICATE, UNKNOWN_FIELD, fields_by_release, validate_document
+from dpd_infra.catalog.crd.releases import fields_by_release
+from dpd_infra.catalog.crd.validate import DUPLICATE, UNKNOWN_FIELD, validate_document
 from tests.pure.crd.documents import broken_documents, documents
 from tests.pure.crd.raw_crd import judge
 from tests.pure.endpoint.test_published_example import PUBLISHED
