@@ -1,0 +1,361 @@
+"""Rules on a GPU's memory: weights, KV cache, PD buffer and reserve at the given `--gpu-memory-utilization`.
+
+What is certain by arithmetic is an error; what rests on modelled figures (activations, CUDA context, NCCL) is a warning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+
+from dpd_infra.catalog.instance_types import Gpu
+from dpd_infra.catalog.models import KvFormat, ModelShape
+from dpd_infra.catalog.sources import AI_CONFIGURATOR, DPD_GUIDE, LMCACHE, VLLM, thread
+from dpd_infra.plan.sizing.kv_cache import BLOCK_TOKENS, kv_bytes_per_token, sequence_kv_bytes
+from dpd_infra.plan.sizing.memory import (
+    DEFAULT_GPU_MEMORY_UTILIZATION,
+    MARGIN_BYTES,
+    Fit,
+    MemoryBudget,
+    gpu_memory_budget,
+    highest_gpu_memory_utilization,
+)
+from dpd_infra.plan.sizing.quantity import Unit, human
+from dpd_infra.plan.worker_args import Flag
+from dpd_infra.rules.patches import set_flag
+from dpd_infra.rules.reading import ServerReading
+from dpd_infra.rules.registry import rule
+from dpd_infra.rules.subject import EndpointSubject, Violation
+from dpd_infra.spec.finding import Path, Severity
+
+UTILIZATION = "gpu-memory-utilization"
+VLLM_UTILIZATION = 0.9
+"""vLLM's own default (vllm/config/cache.py)."""
+
+
+def _human(size: float) -> str:
+    return human(size, Unit.BYTES)
+
+
+class _Memory:
+    """One server's budget; made only where model, GPU, sizes and utilisation are known."""
+
+    def __init__(
+        self, endpoint: EndpointSubject, server: ServerReading, flag: Flag, model: ModelShape, gpu: Gpu, budget: MemoryBudget
+    ) -> None:
+        self.server, self.flag, self.model, self.gpu, self.budget = server, flag, model, gpu, budget
+        self.utilization = flag.number or 0
+        self.longest = endpoint.reading.max_model_len(server)
+        self._endpoint = endpoint
+
+    @property
+    def place(self) -> Path:
+        """Where in the user's file the utilisation stands."""
+        return self._endpoint.at(*self.flag.path)
+
+
+def _budgets(endpoint: EndpointSubject) -> Iterator[_Memory]:
+    reading = endpoint.reading
+    gpu = reading.smallest_gpu
+    for server in reading.servers if gpu is not None else ():
+        flag, ranks = server.args.last(UTILIZATION), server.tensor_parallel_size
+        tokens, kv_format, model = server.batched_tokens, server.kv_format, reading.model_in(server)
+        pipelines = server.args.integer("pipeline-parallel-size") or 1
+        if flag is None or not ranks or ranks < 1 or not tokens or tokens < 1 or kv_format is None or model is None or pipelines != 1:
+            continue
+        utilization = flag.number
+        if gpu is None or utilization is None or not 0 < utilization <= 1:
+            continue
+        buffer = (reading.pd_buffer_bytes or 0) if reading.disaggregated else 0
+        yield _Memory(endpoint, server, flag, model, gpu, _budget(model, gpu, ranks, utilization, buffer, tokens, kv_format))
+
+
+@lru_cache(maxsize=1024)
+def _budget(model: ModelShape, gpu: Gpu, ranks: int, utilization: float, buffer: int, tokens: int, kv_format: KvFormat) -> MemoryBudget:
+    """One budget; five rules ask for it, and most endpoints of a house have the same."""
+    return gpu_memory_budget(
+        model,
+        gpu,
+        ranks,
+        gpu_memory_utilization=utilization,
+        pd_buffer_bytes=buffer,
+        max_num_batched_tokens=tokens,
+        kv_format=kv_format,
+    )
+
+
+def _first(budgets: Iterator[_Memory]) -> Iterator[_Memory]:
+    """Both roles with the same flag have the same budget: it is told once."""
+    seen: set[Path] = set()
+    for memory in budgets:
+        if memory.flag.path not in seen:
+            seen.add(memory.flag.path)
+            yield memory
+
+
+@rule(
+    "DPD201",
+    "The weights fit vLLM's share of a GPU",
+    severity=Severity.ERROR,
+    why="vLLM takes gpu-memory-utilization of each GPU for weights, activations and KV cache, and does not start where the weights alone "
+    "are "
+    "more.",
+    sources=(VLLM,),
+)
+def weights_fit(endpoint: EndpointSubject) -> Iterator[Violation]:
+    """Weights of one rank over the share."""
+    for memory in _first(_budgets(endpoint)):
+        budget = memory.budget
+        if budget.weights_bytes >= budget.engine_bytes:
+            yield Violation(
+                memory.place,
+                f"{memory.server.name}: {memory.model.name} has {_human(budget.weights_bytes)} of weights a rank at tensor-parallel size "
+                f"{memory.server.tensor_parallel_size}; --{UTILIZATION} {memory.utilization:g} of a {memory.gpu.name}'s "
+                f"{_human(budget.hbm_bytes)} is {_human(budget.engine_bytes)}",
+                "use more GPUs with a larger tensor-parallel size, GPUs with more memory, or weights in fp8",
+                value=memory.utilization,
+            )
+
+
+@rule(
+    "DPD202",
+    "The KV cache holds one sequence of full length",
+    severity=Severity.ERROR,
+    why="vLLM does not start where its KV cache is smaller than one sequence of max-model-len tokens.",
+    sources=(VLLM, thread("vllm-project/vllm", 16118, 34076)),
+)
+def one_sequence_fits(endpoint: EndpointSubject) -> Iterator[Violation]:
+    """max-model-len over what is left beside the weights, activations not even counted."""
+    for memory in _first(_budgets(endpoint)):
+        found = _sequence(endpoint, memory, memory.budget.engine_bytes - memory.budget.weights_bytes)
+        if found is not None and memory.budget.weights_bytes < memory.budget.engine_bytes:
+            yield found
+
+
+@rule(
+    "DPD203",
+    "The KV cache holds one sequence beside the activations",
+    severity=Severity.WARNING,
+    why="Beside the weights vLLM sets aside what a step's activations take (modelled here): what is left may not hold one sequence of "
+    "max-model-len tokens, and then vLLM does not start.",
+    sources=(AI_CONFIGURATOR, thread("vllm-project/vllm", 16118, 34076)),
+)
+def one_sequence_fits_modelled(endpoint: EndpointSubject) -> Iterator[Violation]:
+    """max-model-len over what is left beside weights and modelled activations."""
+    for memory in _first(_budgets(endpoint)):
+        certain = memory.budget.engine_bytes - memory.budget.weights_bytes
+        if certain > 0 and _sequence(endpoint, memory, certain) is None:
+            found = _sequence(endpoint, memory, memory.budget.kv_pool_bytes)
+            if found is not None:
+                yield found
+
+
+def _sequence(endpoint: EndpointSubject, memory: _Memory, pool: int) -> Violation | None:
+    ranks, kv_format = memory.server.tensor_parallel_size, memory.server.kv_format
+    if memory.longest is None or ranks is None or kv_format is None:
+        return None
+    needed = sequence_kv_bytes(memory.model, memory.longest, ranks, kv_format)
+    if pool >= needed:
+        return None
+    most = max(pool, 0) // (BLOCK_TOKENS * kv_bytes_per_token(memory.model, ranks, kv_format)) * BLOCK_TOKENS
+    flag = memory.server.args.last("max-model-len")
+    said = "--max-model-len" if flag else "the model's own length, no --max-model-len is given,"
+    return Violation(
+        endpoint.at(*(flag.path if flag else memory.flag.path)),
+        f"{memory.server.name}: {said} {memory.longest:,} takes {_human(needed)} of KV cache a rank, at --{UTILIZATION} "
+        f"{memory.utilization:g} there are {_human(max(pool, 0))}: {most:,} tokens",
+        f"write --max-model-len {most} or less, or raise --{UTILIZATION}" if most else f"raise --{UTILIZATION}, or use more GPUs",
+        value=memory.longest,
+        related=(memory.place,),
+    )
+
+
+@rule(
+    "DPD204",
+    "The PD buffer fits beside vLLM's share",
+    severity=Severity.ERROR,
+    why="LMCache allocates PD_BUFFER_SIZE on every GPU of both roles, outside the share of vLLM: where the two are more than the GPU has, "
+    "the pod "
+    "ends out of memory.",
+    sources=(LMCACHE, DPD_GUIDE),
+    since="3.2",
+)
+def buffer_fits(endpoint: EndpointSubject) -> Iterator[Violation]:
+    """PD_BUFFER_SIZE over what gpu-memory-utilization leaves, nothing else counted."""
+    for memory in _first(_budgets(endpoint)):
+        if memory.budget.pd_buffer_bytes > memory.budget.outside_bytes:
+            yield _too_large(endpoint, memory)
+
+
+@rule(
+    "DPD205",
+    "PD buffer, CUDA context and NCCL fit beside vLLM's share",
+    severity=Severity.WARNING,
+    why="Beside the buffer, CUDA's context and graphs and NCCL's buffers take memory outside vLLM's share (modelled here, about 3.9 GiB at "
+    "tensor-parallel size 8): with less than 1 GiB to spare a pod may end out of memory under load.",
+    sources=(AI_CONFIGURATOR, DPD_GUIDE),
+    since="3.2",
+)
+def buffer_and_reserve_fit(endpoint: EndpointSubject) -> Iterator[Violation]:
+    """Buffer and modelled reserve over, or within 1 GiB of, what gpu-memory-utilization leaves."""
+    for memory in _first(_budgets(endpoint)):
+        budget = memory.budget
+        if budget.pd_buffer_bytes and budget.pd_buffer_bytes <= budget.outside_bytes and budget.buffer_fit is not Fit.FITS:
+            yield _too_large(endpoint, memory)
+
+
+def _too_large(endpoint: EndpointSubject, memory: _Memory) -> Violation:
+    budget = memory.budget
+    left = _human(budget.headroom_bytes) if budget.headroom_bytes > 0 else "nothing"
+    fix, patch = "lower PD_BUFFER_SIZE", None
+    try:
+        # The highest share that leaves the margin too, so that the fix does not meet the next warning.
+        highest = highest_gpu_memory_utilization(memory.gpu, budget.pd_buffer_bytes + MARGIN_BYTES, memory.server.tensor_parallel_size or 1)
+        fix = f"write --{UTILIZATION} {highest:g} or less, or lower PD_BUFFER_SIZE"
+        patch = set_flag(endpoint, memory.flag, highest)
+    except ValueError:
+        pass
+    return Violation(
+        memory.place,
+        f"{memory.server.name}: --{UTILIZATION} {memory.utilization:g} leaves {_human(budget.outside_bytes)} of a {memory.gpu.name}; "
+        f"PD_BUFFER_SIZE takes {_human(budget.pd_buffer_bytes)} and the reserve {_human(budget.reserve_bytes)}: {left} is left",
+        fix,
+        value=memory.utilization,
+        patch=patch,
+    )
+
+
+@rule(
+    "DPD206",
+    "A disaggregated worker says its share of memory",
+    severity=Severity.WARNING,
+    why="The guide runs DPD at 0.75; vLLM's own default is 0.9, which leaves 8 GiB of an 80 GiB GPU for a buffer of 8 GiB, the CUDA "
+    "context and "
+    "NCCL. Whether the operator sets 0.75 by itself is not documented.",
+    sources=(DPD_GUIDE, VLLM),
+    since="3.2",
+)
+def utilization_is_said(endpoint: EndpointSubject) -> Iterator[Violation]:
+    """No --gpu-memory-utilization under a pdSpec."""
+    if not endpoint.reading.disaggregated:
+        return
+    missing = [server.name for server in endpoint.reading.servers if server.args.last(UTILIZATION) is None]
+    if missing:
+        what = f"{' and '.join(missing)}: no --{UTILIZATION} is given"
+        fix = f"add --{UTILIZATION} {DEFAULT_GPU_MEMORY_UTILIZATION:g} to worker.args"
+        yield Violation(endpoint.at("spec", "worker", "args"), what, fix)
+
+
+@rule(
+    "DPD207",
+    "max-model-len is within the model's own",
+    severity=Severity.ERROR,
+    why="vLLM refuses a length over the model's max_position_embeddings unless it is told how to stretch it.",
+    sources=(VLLM,),
+)
+def length_is_the_models(endpoint: EndpointSubject) -> Iterator[Violation]:
+    """A max-model-len over the model's, without --hf-overrides, --rope-scaling or VLLM_ALLOW_LONG_MAX_MODEL_LEN."""
+    reading = endpoint.reading
+    allowed = reading.environment.get("VLLM_ALLOW_LONG_MAX_MODEL_LEN")
+    if reading.model is None or (allowed is not None and allowed.value != "0"):
+        return
+    seen: set[Path] = set()
+    for server in reading.servers:
+        flag = server.args.last("max-model-len")
+        stretched = any(other.name in {"hf-overrides", "rope-scaling"} for other in server.args.flags)
+        if flag is None or flag.integer is None or flag.path in seen or stretched or flag.integer <= reading.model.max_model_len:
+            continue
+        seen.add(flag.path)
+        yield Violation(
+            endpoint.at(*flag.path),
+            f"--max-model-len {flag.integer:,} is over the {reading.model.max_model_len:,} of {reading.model.name}",
+            f"write {reading.model.max_model_len}, or stretch the model with --hf-overrides",
+            value=flag.integer,
+            patch=set_flag(endpoint, flag, reading.model.max_model_len),
+        )
+
+
+@rule(
+    "DPD208",
+    "The scheduler's limits go together",
+    severity=Severity.ERROR,
+    why="vLLM refuses max-num-batched-tokens below max-num-seqs, and below max-model-len where chunked prefill is off.",
+    sources=(VLLM,),
+)
+def scheduler_limits(endpoint: EndpointSubject) -> Iterator[Violation]:
+    """max-num-batched-tokens under max-num-seqs, or under max-model-len without chunked prefill."""
+    for server in endpoint.reading.servers:
+        flag = server.args.last("max-num-batched-tokens")
+        tokens = flag.integer if flag else None
+        if flag is None or tokens is None:
+            continue
+        limits = [("max-num-seqs", server.args.integer("max-num-seqs"), "")]
+        if server.args.is_on("enable-chunked-prefill") is False:
+            limits.append(("max-model-len", endpoint.reading.max_model_len(server), ", and chunked prefill is off"))
+        for name, least, also in limits:
+            if least is not None and tokens < least:
+                yield Violation(
+                    endpoint.at(*flag.path),
+                    f"{server.name}: --max-num-batched-tokens {tokens:,} is below --{name} {least:,}{also}",
+                    f"write --max-num-batched-tokens {least} or more",
+                    value=tokens,
+                    patch=set_flag(endpoint, flag, least),
+                )
+
+
+_POSITIVE = (
+    "tensor-parallel-size",
+    "pipeline-parallel-size",
+    "data-parallel-size",
+    "max-num-seqs",
+    "max-num-batched-tokens",
+    "max-model-len",
+    "port",
+    "block-size",
+)
+
+
+@rule(
+    "DPD209",
+    "Flags have values that vLLM takes",
+    severity=Severity.ERROR,
+    why="vLLM ends at once on a flag that it cannot read, and the pod restarts for ever.",
+    sources=(VLLM,),
+)
+def values_are_read(endpoint: EndpointSubject) -> Iterator[Violation]:
+    """A number that is none or is not positive, a utilisation outside 0 to 1, or a flag without its value."""
+    if endpoint.reading.server is not None and endpoint.reading.server.name != "vLLM":
+        return
+    seen: set[Path] = set()
+    for server in endpoint.reading.servers:
+        for flag in server.args.flags:
+            problem = "" if flag.keys or flag.off or flag.flag_path in seen else _value_problem(flag)
+            if problem:
+                seen.add(flag.flag_path)
+                shown = flag.text if flag.value is None else f"{flag.text} {flag.value}"
+                yield Violation(endpoint.at(*flag.path), f"{shown}: {problem}", _value_fix(flag), value=flag.value)
+
+
+def _value_problem(flag: Flag) -> str:
+    if flag.value is not None and "$(" in flag.value:
+        return ""
+    if flag.name == UTILIZATION:
+        if flag.number is None:
+            return "is no number"
+        return "" if 0 < flag.number <= 1 else "must be above 0 and at most 1"
+    if flag.name not in _POSITIVE:
+        return ""
+    if flag.value is None:
+        return "has no value"
+    if flag.integer is None:
+        return "is no whole number"
+    is_auto = flag.name == "max-model-len" and flag.integer == -1
+    return "" if flag.integer > 0 or is_auto else "must be 1 or more"
+
+
+def _value_fix(flag: Flag) -> str:
+    if flag.name != UTILIZATION:
+        return f"write --{flag.name} with a whole number"
+    number = flag.number
+    is_percent = number is not None and 1 < number <= 100
+    return f"write --{UTILIZATION} {number / 100:g}" if is_percent and number is not None else f"write --{UTILIZATION} 0.75"
