@@ -1,0 +1,283 @@
+"""Rules on the model server: the port it listens on, the paths it answers, and what probes and metrics expect of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dpd_infra.catalog.images import worker_image
+from dpd_infra.catalog.sources import CACHING_ROUTING_GUIDE, CRD_3_2, DJL_SERVING, DPD_GUIDE, KUBERNETES_DOCS, PUBLIC_SAMPLES, VLLM
+from dpd_infra.plan.worker_args import Flag
+from dpd_infra.rules.patches import set_flag, set_value
+from dpd_infra.rules.reading import count, mapping, text
+from dpd_infra.rules.registry import rule
+from dpd_infra.rules.subject import EndpointSubject, Violation
+from dpd_infra.spec.finding import Path, Severity
+
+DEFAULT_METRICS_PORT = 8080
+"""metrics.modelMetrics.port where nothing is said (CRD)."""
+
+LOAD_SECONDS = 600
+"""A 70B model loads from cold S3 in 5 to 10 minutes (DPD guide)."""
+
+DEFAULT_DEPLOY_SECONDS = 3600
+"""maxDeployTimeInSeconds where nothing is said (CRD)."""
+
+_PORT: Path = ("spec", "worker", "modelInvocationPort", "containerPort")
+_METRICS_PORT: Path = ("spec", "metrics", "modelMetrics", "port")
+
+
+def _server_port(endpoint: EndpointSubject) -> tuple[int, Flag | None] | None:
+    """Where the server listens, and the flag that says so; None where it is not known."""
+    server = endpoint.reading.server
+    if server is None:
+        return None
+    flag = endpoint.reading.decode.args.last(server.port_flag) if server.port_flag else None
+    if flag is not None:
+        return (flag.integer, flag) if flag.integer is not None else None
+    moved = [name for name in endpoint.reading.environment if name in {"SAGEMAKER_BIND_TO_PORT", "SERVING_PORT"}]
+    return None if moved or (server.port_flag and _opaque(endpoint)) else (server.port, None)
+
+
+def _opaque(endpoint: EndpointSubject) -> bool:
+    """Whether flags come from where they cannot be read: a configuration file, or a script of the user's own."""
+    args = endpoint.reading.decode.args
+    command = endpoint.reading.worker.get("command")
+    return args.last("config") is not None or (isinstance(command, list) and bool(command) and not args.flags)
+
+
+@rule(
+    "DPD402",
+    "The invocation port is the server's",
+    severity=Severity.ERROR,
+    why="Sidecar, probes and load balancer reach the server on modelInvocationPort.containerPort: where it listens elsewhere, health "
+    "never turns "
+    "green.",
+    sources=(VLLM, DJL_SERVING, PUBLIC_SAMPLES),
+)
+def invocation_port(endpoint: EndpointSubject) -> Iterator[Violation]:
+    """A containerPort other than the server's --port, or than the image's own port."""
+    found, asked = _server_port(endpoint), count(endpoint.get(*_PORT))
+    server = endpoint.reading.server
+    if found is None or server is None or asked is None or found[0] == asked:
+        return
+    port, flag = found
+    said = f"--port {port}" if flag else f"{server.name} listens on {port}{' by itself, no --port is given' if server.port_flag else ''}"
+    add = f", or add --port {asked} to worker.args" if server.port_flag and not flag else ""
+    is_short = endpoint.spec is not None
+    yield Violation(
+        endpoint.at(*_PORT),
+        f"containerPort is {asked}, {said}",
+        f"set modelInvocationPort.containerPort to {port}{add}",
+        value=asked,
+        patch=set_flag(endpoint, flag, asked) if is_short and flag else set_value(endpoint, _PORT, port),
+        related=(endpoint.at(*flag.path),) if flag else (),
+    )
+
+
+@rule(
+    "DPD403",
+    "The metrics port is the server's",
+    severity=Severity.ERROR,
+    why="The collector reads the server's metrics on modelMetrics.port: on another port there is nothing, and router and cache metrics "
+    "stay empty.",
+    sources=(CACHING_ROUTING_GUIDE, PUBLIC_SAMPLES),
+)
+def metrics_port(endpoint: EndpointSubject) -> Iterator[Violation]:
+    """A modelMetrics.port that is given and is not the server's."""
+    asked, port = count(endpoint.get(*_METRICS_PORT)), _metrics_source(endpoint)
+    if asked is None or port is None or asked == port:
+        return
+    yield Violation(
+        endpoint.at(*_METRICS_PORT),
+        f"metrics.modelMetrics.port is {asked}, the server listens on {port}",
+        f"set it to {port}",
+        value=asked,
+        patch=set_value(endpoint, _METRICS_PORT, port),
+    )
+
+
+@rule(
+    "DPD404",
+    "The default metrics port is the server's",
+    severity=Severity.ADVICE,
+    why=f"modelMetrics.port is {DEFAULT_METRICS_PORT} where nothing is said, and AWS's caching guide wants it equal to the invocation "
+    f"port: "
+    "otherwise the server's own metrics (TTFT, waiting requests, cache) are missing from dashboards and autoscaling.",
+    sources=(CACHING_ROUTING_GUIDE, CRD_3_2),
+)
+def default_metrics_port(endpoint: EndpointSubject) -> Iterator[Violation]:
+    """Metrics on, no modelMetrics.port, and a server that listens elsewhere than on 8080."""
+    port = _metrics_source(endpoint)
+    if port is None or port == DEFAULT_METRICS_PORT or endpoint.get(*_METRICS_PORT) is not None:
+        return
+    yield Violation(
+        endpoint.at("spec", "metrics"),
+        f"no metrics port is given, {DEFAULT_METRICS_PORT} is the default and the server listens on {port}",
+        f"set metrics.{'port' if endpoint.spec is not None else 'modelMetrics.port'} to {port}",
+        patch=set_value(endpoint, _METRICS_PORT, port, ("metrics", "port")),
+    )
+
+
+def _metrics_source(endpoint: EndpointSubject) -> int | None:
+    """The port that metrics are served on; None where metrics are off or it is not known."""
+    metrics = endpoint.get("spec", "metrics")
+    if metrics is not None and (not isinstance(metrics, dict) or metrics.get("enabled") is False):
+        return None
+    found = _server_port(endpoint)
+    return found[0] if found is not None else None
+
+
+@rule(
+    "DPD405",
+    "The health check asks for a path the server answers",
+    severity=Severity.ERROR,
+    why="A health check that gets 404 keeps every target unhealthy.",
+    sources=(VLLM, CRD_3_2),
+)
+def health_path(endpoint: EndpointSubject) -> Iterator[Violation]:
+    """A healthCheckPath that vLLM does not serve."""
+    path: Path = ("spec", "loadBalancer", "healthCheckPath")
+    asked, server = endpoint.get(*path), endpoint.reading.server
+    root = endpoint.reading.decode.args.text("root-path") or ""
+    if not isinstance(asked, str) or server is None or not server.health_paths:
+        return
+    if asked.removeprefix(root).rstrip("/") not in server.health_paths:
+        what = f"healthCheckPath is {asked}, {server.name} answers {', '.join(server.health_paths)}"
+        yield Violation(endpoint.at(*path), what, "set it to /health", asked, set_value(endpoint, path, "/health"))
+
+
+@rule(
+    "DPD406",
+    "Requests go to a path the server answers",
+    severity=Severity.WARNING,
+    why="The operator sends requests to http://host:port/<invocationEndpoint>: a path that the server does not know answers 404 to all of "
+    "them.",
+    sources=(VLLM, CRD_3_2),
+)
+def invocation_path(endpoint: EndpointSubject) -> Iterator[Violation]:
+    """An invocationEndpoint that vLLM does not serve."""
+    asked, server = endpoint.get("spec", "invocationEndpoint"), endpoint.reading.server
+    if not isinstance(asked, str) or server is None or not server.invocation_paths:
+        return
+    if asked.strip("/") not in server.invocation_paths:
+        what = f"invocationEndpoint is {asked!r}, which {server.name} does not serve"
+        fix = f"write {server.invocation_paths[0]} or {server.invocation_paths[1]}"
+        yield Violation(endpoint.at("spec", "invocationEndpoint"), what, fix, asked)
+
+
+@rule(
+    "DPD407",
+    "The server listens to the pod's address",
+    severity=Severity.ERROR,
+    why="On 127.0.0.1 only the pod itself reaches the server: the kubelet's probes fail.",
+    sources=(VLLM, KUBERNETES_DOCS),
+)
+def server_host(endpoint: EndpointSubject) -> Iterator[Violation]:
+    """`--host` of the loopback interface."""
+    flag = endpoint.reading.decode.args.last("host")
+    if flag is not None and flag.value in {"127.0.0.1", "localhost", "::1"}:
+        yield Violation(endpoint.at(*flag.path), f"--host is {flag.value}", "write --host 0.0.0.0", flag.value)
+
+
+@rule(
+    "DPD408",
+    "The server loads the model that is mounted",
+    severity=Severity.ERROR,
+    why="The operator mounts the model's files at modelVolumeMount.mountPath, and the documented images hold no model: from another path "
+    "nothing is "
+    "loaded, and without --model vLLM serves a small model of its own choice.",
+    sources=(DPD_GUIDE, VLLM),
+)
+def served_model(endpoint: EndpointSubject) -> Iterator[Violation]:
+    """In a documented image: `--model` of a path outside the mount, or no model at all."""
+    reading = endpoint.reading
+    mount = text(mapping(reading.worker.get("modelVolumeMount")).get("mountPath")) or "/opt/ml/model"
+    if worker_image(reading.image) is None or reading.worker.get("command") is not None or _opaque(endpoint):
+        return
+    flag = reading.decode.args.last("model")
+    named = [word for word in reading.decode.args.positionals if word.text != "serve"]
+    if flag is None and not named and "SM_VLLM_MODEL" not in reading.environment:
+        yield Violation(endpoint.at("spec", "worker", "args"), "worker.args names no model", f"add --model {mount}")
+        return
+    said, place = (flag.value, flag.path) if flag else (named[0].text, named[0].path) if named else (None, ())
+    if said and said.startswith("/") and not (said.rstrip("/") + "/").startswith(mount.rstrip("/") + "/"):
+        fix = f"write --model {mount}, or mount the model at {said}"
+        yield Violation(endpoint.at(*place), f"the server loads {said}, the model is mounted at {mount}", fix, said)
+
+
+@rule(
+    "DPD409",
+    "Probes ask where the server answers",
+    severity=Severity.ERROR,
+    why="The kubelet restarts a container whose liveness or startup probe fails, and keeps one whose readiness probe fails out of service.",
+    sources=(KUBERNETES_DOCS, VLLM),
+)
+def probe_targets(endpoint: EndpointSubject) -> Iterator[Violation]:
+    """An httpGet or tcpSocket probe on another port, or on a path that vLLM does not serve."""
+    found, server = _server_port(endpoint), endpoint.reading.server
+    if found is None or server is None:
+        return
+    names = {"http", "grpc", text(mapping(endpoint.reading.worker.get("modelInvocationPort")).get("name"))}
+    for name, probe in mapping(endpoint.reading.worker.get("probes")).items():
+        for kind in ("httpGet", "tcpSocket"):
+            target = mapping(mapping(probe).get(kind))
+            path: Path = ("spec", "worker", "probes", name, kind)
+            port, asked = target.get("port"), target.get("path")
+            number = int(port) if isinstance(port, str) and port.isdigit() and len(port) <= len("65535") else port
+            if isinstance(port, (int, str)) and number != found[0] and port not in names:
+                patch = set_value(endpoint, (*path, "port"), found[0])
+                what = f"{name} asks port {port}, the server listens on {found[0]}"
+                yield Violation(endpoint.at(*path, "port"), what, f"set it to {found[0]}", port, patch)
+            if kind == "httpGet" and isinstance(asked, str) and server.health_paths and asked.rstrip("/") not in server.health_paths:
+                patch = set_value(endpoint, (*path, "path"), "/health")
+                yield Violation(
+                    endpoint.at(*path, "path"),
+                    f"{name} asks {asked}, which {server.name} does not serve",
+                    "set it to /health",
+                    asked,
+                    patch,
+                )
+
+
+@rule(
+    "DPD410",
+    "The liveness probe waits for the model",
+    severity=Severity.WARNING,
+    why="A 70B model loads in 5 to 10 minutes, and the server answers only then: a liveness probe that gives up earlier restarts the "
+    "container for "
+    "ever. A startup probe holds it back.",
+    sources=(DPD_GUIDE, KUBERNETES_DOCS),
+)
+def liveness_waits(endpoint: EndpointSubject) -> Iterator[Violation]:
+    """A liveness probe without startup probe that gives up in under 10 minutes."""
+    probes = mapping(endpoint.reading.worker.get("probes"))
+    liveness = probes.get("livenessProbe")
+    if not isinstance(liveness, dict) or probes.get("startupProbe") is not None:
+        return
+    delay, period, failures = (
+        default if (given := count(liveness.get(key))) is None else given
+        for key, default in (("initialDelaySeconds", 0), ("periodSeconds", 10), ("failureThreshold", 3))
+    )
+    if delay + period * failures < LOAD_SECONDS:
+        path: Path = ("spec", "worker", "probes", "livenessProbe")
+        what = f"livenessProbe gives up after {delay + period * failures} seconds, there is no startupProbe"
+        yield Violation(
+            endpoint.at(*path), what, "add a startupProbe with failureThreshold: 90 and periodSeconds: 10, or initialDelaySeconds: 600"
+        )
+
+
+@rule(
+    "DPD411",
+    "There is time to load the model",
+    severity=Severity.WARNING,
+    why="A 70B model alone takes 5 to 10 minutes to load from cold S3: with less the operator calls the deployment failed.",
+    sources=(DPD_GUIDE, CRD_3_2),
+)
+def deploy_time(endpoint: EndpointSubject) -> Iterator[Violation]:
+    """A maxDeployTimeInSeconds of 10 minutes or less."""
+    path: Path = ("spec", "maxDeployTimeInSeconds")
+    seconds = count(endpoint.get(*path))
+    if seconds is not None and seconds <= LOAD_SECONDS:
+        what = f"maxDeployTimeInSeconds is {seconds}"
+        patch = set_value(endpoint, path, DEFAULT_DEPLOY_SECONDS) if endpoint.spec is None else None
+        yield Violation(endpoint.at(*path), what, f"leave it out ({DEFAULT_DEPLOY_SECONDS} is the default)", seconds, patch)

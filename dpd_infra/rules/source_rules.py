@@ -1,0 +1,219 @@
+"""Rules on where the model's files come from: bucket, file system, hub, volume."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dpd_infra.catalog.addons import S3_CSI
+from dpd_infra.catalog.sources import (
+    CRD_3_2,
+    DEPLOY_GUIDE,
+    HUGGING_FACE_HUB,
+    KUBERNETES_VOLUME_GUIDE,
+    S3_CSI_CONFIGURATION,
+    SETUP_GUIDE,
+    thread,
+)
+from dpd_infra.plan.pieces import pieces
+from dpd_infra.rules.patches import set_value
+from dpd_infra.rules.reading import entries, mapping, text
+from dpd_infra.rules.registry import rule
+from dpd_infra.rules.subject import EndpointSubject, Violation
+from dpd_infra.spec.endpoint.model import RESERVED_VOLUME_NAMES
+from dpd_infra.spec.finding import Path, Severity
+
+BLOCKS = {"s3": "s3Storage", "fsx": "fsxStorage", "huggingface": "huggingFaceModel"}
+"""The block that each modelSourceType reads (CRD)."""
+
+NEEDED = {"s3": ("bucketName", "region"), "fsx": ("fileSystemId",), "huggingface": ("modelId",)}
+
+GATED_ORGANISATIONS = ("meta-llama/", "google/gemma", "CohereLabs/", "CohereForAI/")
+"""Hub organisations and families whose models ask for a token (model cards)."""
+
+_SOURCE: Path = ("spec", "modelSourceConfig")
+_VOLUMES: Path = ("spec", "kubernetes", "volumes")
+
+
+def _kind(endpoint: EndpointSubject) -> str:
+    return text(mapping(endpoint.reading.spec.get("modelSourceConfig")).get("modelSourceType"))
+
+
+@rule(
+    "DPD420",
+    "The source has the block it is read from",
+    severity=Severity.ERROR,
+    why="modelSourceType says which block the operator reads: without it there is nothing to mount or to download.",
+    sources=(CRD_3_2, DEPLOY_GUIDE),
+)
+def source_block(endpoint: EndpointSubject) -> Iterator[Violation]:
+    """s3 without s3Storage, fsx without fsxStorage, huggingface without huggingFaceModel, or one of them without what it needs."""
+    kind = _kind(endpoint)
+    if kind not in BLOCKS:
+        return
+    block = mapping(endpoint.get(*_SOURCE, BLOCKS[kind]))
+    missing = [key for key in NEEDED[kind] if not text(block.get(key))]
+    if missing:
+        what = f"modelSourceType is {kind}, {BLOCKS[kind]} lacks {' and '.join(missing)}"
+        yield Violation(endpoint.at(*_SOURCE, BLOCKS[kind]), what, f"add {BLOCKS[kind]}: {{{', '.join(f'{key}: …' for key in missing)}}}")
+
+
+@rule(
+    "DPD421",
+    "One source",
+    severity=Severity.WARNING,
+    why="Only the block of modelSourceType is read: another one beside it looks as if it counted.",
+    sources=(CRD_3_2,),
+)
+def one_source(endpoint: EndpointSubject) -> Iterator[Violation]:
+    """A block of another source than modelSourceType."""
+    kind = _kind(endpoint)
+    config = mapping(endpoint.reading.spec.get("modelSourceConfig"))
+    for other, block in BLOCKS.items():
+        if kind and other != kind and config.get(block) is not None:
+            what = f"{block} is given, modelSourceType is {kind}"
+            yield Violation(endpoint.at(*_SOURCE, block), what, f"remove {block}, or write modelSourceType: {other}")
+
+
+@rule(
+    "DPD422",
+    "The model's bucket is near",
+    severity=Severity.WARNING,
+    why="Every pod loads the whole model from the bucket: across regions that costs time and transfer, and the platform's S3 gateway "
+    "endpoint does not "
+    "reach there.",
+    sources=(SETUP_GUIDE, S3_CSI_CONFIGURATION),
+)
+def bucket_region(endpoint: EndpointSubject) -> Iterator[Violation]:
+    """A bucket of another region than the stack's."""
+    path: Path = (*_SOURCE, "s3Storage", "region")
+    region, asked = (endpoint.stack.region if endpoint.stack is not None else None), text(endpoint.get(*path))
+    closed = endpoint.operator is not None and endpoint.operator.closed_network
+    if region and asked and not closed and _kind(endpoint) == "s3" and asked != region:
+        yield Violation(
+            endpoint.at(*path), f"the bucket is in {asked}, the stack in {region}", f"copy the model to a bucket in {region}", asked
+        )
+
+
+@rule(
+    "DPD423",
+    "Model pods may read the bucket",
+    severity=Severity.ERROR,
+    why="The S3 CSI driver's role reaches the platform's modelBuckets only: any other bucket's mount ends in access denied.",
+    sources=(SETUP_GUIDE, S3_CSI_CONFIGURATION),
+)
+def bucket_is_granted(endpoint: EndpointSubject) -> Iterator[Violation]:
+    """A bucket that is neither among the platform's modelBuckets nor its model store."""
+    stack = endpoint.stack
+    path: Path = (*_SOURCE, "s3Storage", "bucketName")
+    bucket = text(endpoint.get(*path))
+    if stack is None or stack.platform is None or not bucket or _kind(endpoint) != "s3" or bucket in stack.platform.model_buckets:
+        return
+    store = stack.platform.model_store
+    if S3_CSI.name not in pieces(stack.platform).node_addons or (store is not None and store.bucket in {None, bucket}):
+        # A driver that was there already has its maker's role; a store without a name is named when it is made.
+        return
+    granted = ", ".join(stack.platform.model_buckets) or "none"
+    yield Violation(
+        endpoint.at(*path),
+        f"the bucket {bucket} is not among the platform's modelBuckets ({granted})",
+        f"add {bucket} to modelBuckets",
+        value=bucket,
+        related=(stack.at("modelBuckets"),),
+    )
+
+
+@rule(
+    "DPD424",
+    "A gated model comes with a token",
+    severity=Severity.ERROR,
+    why="The hub hands out the files of gated models only to an account that accepted their licence: the download fails with 401. The "
+    "token reaches the "
+    "init container alone, so a variable of the worker does not help.",
+    sources=(HUGGING_FACE_HUB, DEPLOY_GUIDE),
+    since="3.1.2",
+)
+def gated_model_token(endpoint: EndpointSubject) -> Iterator[Violation]:
+    """A model of a gated organisation from the hub without tokenSecretRef."""
+    block: Path = (*_SOURCE, "huggingFaceModel")
+    model = text(endpoint.get(*block, "modelId"))
+    if _kind(endpoint) == "huggingface" and model.startswith(GATED_ORGANISATIONS) and endpoint.get(*block, "tokenSecretRef") is None:
+        short = "model.huggingFace.token: {secretName: …, key: token}"
+        fix = short if endpoint.spec is not None else "tokenSecretRef: {name: <secret in the same namespace>, key: token}"
+        yield Violation(endpoint.at(*block, "modelId"), f"{model} is gated and no token is given", f"add {fix}", model)
+
+
+@rule(
+    "DPD425",
+    "The hub's revision is pinned",
+    severity=Severity.ADVICE,
+    why="Without a commit each pod takes what `main` is when it starts: two roles, or a new pod, may load different files.",
+    sources=(CRD_3_2, DEPLOY_GUIDE),
+    since="3.1.2",
+)
+def revision_is_pinned(endpoint: EndpointSubject) -> Iterator[Violation]:
+    """A model from the hub without commitSHA."""
+    block: Path = (*_SOURCE, "huggingFaceModel")
+    if _kind(endpoint) == "huggingface" and endpoint.get(*block, "modelId") and not endpoint.get(*block, "commitSHA"):
+        name = "model.huggingFace.revision" if endpoint.spec is not None else "huggingFaceModel.commitSHA"
+        yield Violation(endpoint.at(*block, "modelId"), "no revision is given", f"set {name} to the commit, all 40 characters")
+
+
+@rule(
+    "DPD426",
+    "A volume of the cluster is the one that is mounted",
+    severity=Severity.ERROR,
+    why="With the source kubernetesVolume the operator mounts the volume whose name is modelVolumeMount.name.",
+    sources=(KUBERNETES_VOLUME_GUIDE,),
+    since="3.1.2",
+)
+def volume_is_mounted(endpoint: EndpointSubject) -> Iterator[Violation]:
+    """No volume of the model volume mount's name."""
+    mount: Path = ("spec", "worker", "modelVolumeMount", "name")
+    wanted = text(endpoint.get(*mount))
+    if _kind(endpoint) != "kubernetesVolume" or not wanted:
+        return
+    names = [text(mapping(volume).get("name")) for volume in entries(endpoint.get(*_VOLUMES))]
+    if wanted not in names:
+        patch = set_value(endpoint, (*_VOLUMES, 0, "name"), wanted) if len(names) == 1 else None
+        what = f"the model is mounted from volume {wanted!r}, kubernetes.volumes has {', '.join(map(repr, names)) or 'none'}"
+        yield Violation(
+            endpoint.at(*_VOLUMES, *((0, "name") if names else ())), what, f"name a volume {wanted}", names[0] if names else None, patch
+        )
+
+
+@rule(
+    "DPD427",
+    "Volumes leave the operator's names alone",
+    severity=Severity.ERROR,
+    why="The operator makes volumes of these names itself: a second one of a name is refused.",
+    sources=(KUBERNETES_VOLUME_GUIDE,),
+    since="3.1",
+)
+def volume_names(endpoint: EndpointSubject) -> Iterator[Violation]:
+    """A volume, or a model volume mount, with a reserved name."""
+    places: list[tuple[Path, object]] = [
+        ((*_VOLUMES, index, "name"), mapping(volume).get("name")) for index, volume in enumerate(entries(endpoint.get(*_VOLUMES)))
+    ]
+    places.append((("spec", "worker", "modelVolumeMount", "name"), endpoint.get("spec", "worker", "modelVolumeMount", "name")))
+    for path, name in places:
+        if isinstance(name, str) and name in RESERVED_VOLUME_NAMES:
+            yield Violation(
+                endpoint.at(*path), f"{name} is a volume of the operator's own", "choose another name, model-weights for example", name
+            )
+
+
+@rule(
+    "DPD428",
+    "/dev/infiniband is left to the device plugin",
+    severity=Severity.WARNING,
+    why="Mounting the whole folder shows the pod devices that are not EFA's (mlx5 on ml.p6-b200): the transport picks them and all "
+    "traffic goes over TCP.",
+    sources=(thread("aws-samples/aws-do-eks", 63),),
+)
+def no_infiniband_mount(endpoint: EndpointSubject) -> Iterator[Violation]:
+    """A hostPath volume of /dev/infiniband."""
+    for index, volume in enumerate(entries(endpoint.get(*_VOLUMES))):
+        path = text(mapping(mapping(volume).get("hostPath")).get("path")).rstrip("/")
+        if path == "/dev/infiniband":
+            place: Path = (*_VOLUMES, index, "hostPath", "path")
+            yield Violation(endpoint.at(*place), "/dev/infiniband is mounted", "remove it and request vpc.amazonaws.com/efa", path)
