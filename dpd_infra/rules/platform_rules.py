@@ -1,0 +1,192 @@
+"""Rules on what a platform's parts ask of each other: pod slots, the EFA plugin, the operator's roles, keys, and the region."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from dpd_infra.catalog.addons import CONTROL_PLANE_ADDONS, OPERATOR_POD_SLOTS
+from dpd_infra.catalog.node_sizes import node_size
+from dpd_infra.catalog.operator_regions import OPERATOR_REGIONS
+from dpd_infra.catalog.sources import (
+    CONSOLE_TROUBLESHOOTING,
+    CUSTOMER_KEYS_GUIDE,
+    HYPERPOD_TERRAFORM,
+    OPERATOR_CHART,
+    OPERATOR_NOTES,
+    RELEASE_NOTES,
+    SETUP_GUIDE,
+    VPC_CNI_LIMITS,
+    thread,
+)
+from dpd_infra.plan.pieces import pieces
+from dpd_infra.render.addon_values import render_operator_configuration
+from dpd_infra.rules.registry import rule
+from dpd_infra.rules.subject import StackSubject, Violation
+from dpd_infra.spec.finding import Path, Severity
+
+NODE_DAEMONS = len(CONTROL_PLANE_ADDONS) + 2
+"""Pods on every node: vpc-cni, kube-proxy, pod identity agent, and the node parts of both CSI drivers."""
+
+CLUSTER_PODS = 2 + 3 + 2
+"""Pods beside them: coredns 2, cert-manager 3, metrics-server 2 (the add-ons' own defaults)."""
+
+EFA_PLUGIN = "aws-efa-k8s-device-plugin"
+EFA_PLUGIN_FOR_P6 = (0, 5, 6)
+"""The first version that counts the devices of ml.p6 types right (terraform-aws-eks-data-addons #53)."""
+
+_OWN = "of our own"
+
+
+@rule(
+    "DPD512",
+    "The region has the operator's images",
+    severity=Severity.WARNING,
+    why="The operator's chart knows registries of 17 regions and fails with Unsupported AWS Region in any other; the release notes say "
+    "every region "
+    "with HyperPod. The sources contradict each other.",
+    sources=(OPERATOR_CHART, RELEASE_NOTES),
+)
+def region_has_operator(stack: StackSubject) -> Iterator[Violation]:
+    """A region that the chart does not list."""
+    if stack.platform is not None and stack.region is not None and stack.region not in OPERATOR_REGIONS and pieces(stack.platform).operator:
+        what = f"the operator's chart lists no registry in {stack.region}"
+        yield Violation(
+            ("config", "aws:region"),
+            what,
+            f"see whether the add-on is offered there, or use one of {', '.join(OPERATOR_REGIONS)}",
+            stack.region,
+        )
+
+
+@rule(
+    "DPD533",
+    "The operator's pods find free slots",
+    severity=Severity.ERROR,
+    why=f"The add-on needs {OPERATOR_POD_SLOTS} free pod slots. HyperPod gives a node one network interface, so a small type holds few "
+    f"pods, of which "
+    "daemons and the other add-ons take their part first: the add-on then ends CREATE_FAILED or DEGRADED.",
+    sources=(CONSOLE_TROUBLESHOOTING, VPC_CNI_LIMITS, OPERATOR_NOTES, thread("awslabs/ai-on-sagemaker-hyperpod", 142)),
+)
+def operator_pod_slots(stack: StackSubject) -> Iterator[Violation]:
+    """Fewer than 13 slots free on the groups that can carry the operator, where their types' slots are known."""
+    carriers = [group for group in stack.groups if group.carries_operator]
+    sizes = [node_size(group.spec.instance_type) for group in carriers]
+    if not carriers or any(size is None or size.pods is None for size in sizes):
+        return
+    slots = sum(group.spec.count * ((size.pods or 0) if size else 0) for group, size in zip(carriers, sizes, strict=True))
+    taken = NODE_DAEMONS * sum(group.spec.count for group in carriers) + CLUSTER_PODS
+    if slots - taken < OPERATOR_POD_SLOTS:
+        names = " and ".join(group.name for group in carriers)
+        yield Violation(
+            stack.at("instanceGroups", carriers[0].name),
+            f"{names}: {slots} pod slots, of which daemons and add-ons take {taken}: {max(slots - taken, 0)} are left for the operator's "
+            f"{OPERATOR_POD_SLOTS}",
+            "use ml.c5.4xlarge (29 slots a node) or larger, or more nodes",
+            value=carriers[0].spec.instance_type,
+        )
+
+
+@rule(
+    "DPD534",
+    "The EFA plugin knows the nodes",
+    severity=Severity.ERROR,
+    why="EFA device plugins before 0.5.6 count the devices of ml.p6 types wrong: pods ask for devices that are never there.",
+    sources=(thread("aws-ia/terraform-aws-eks-data-addons", 53),),
+)
+def efa_plugin_version(stack: StackSubject) -> Iterator[Violation]:
+    """A pinned plugin image before 0.5.6 beside ml.p6 groups."""
+    if stack.platform is None:
+        return
+    path = ("dependencies", "values", EFA_PLUGIN, "image", "tag")
+    tag = _inside(stack.platform.dependencies.values, path[2:])
+    match = re.match(r"v?(\d+)\.(\d+)\.(\d+)", tag) if isinstance(tag, str) else None
+    groups = [group.name for group in stack.groups if group.spec.instance_type.startswith("ml.p6")]
+    if match and groups and tuple(int(part) for part in match.groups()) < EFA_PLUGIN_FOR_P6:
+        what = f"the EFA plugin is {tag}, {' and '.join(groups)} {'has' if len(groups) == 1 else 'have'} ml.p6 nodes"
+        yield Violation(stack.at(*path), what, "remove the pin (the chart's own is 0.5.20), or write v0.5.6 or later", tag)
+
+
+def _inside(value: Any, path: tuple[str, ...]) -> Any:
+    for step in path:
+        value = value.get(step) if isinstance(value, Mapping) else None
+    return value
+
+
+@rule(
+    "DPD535",
+    "The operator's controllers keep their roles",
+    severity=Severity.ERROR,
+    why="A controller that the add-on installs without a role of its own gets a placeholder: the ingress stays without an address "
+    "(FailedBuildModel, ec2:CreateSecurityGroup), and autoscaling reads no metric.",
+    sources=(HYPERPOD_TERRAFORM, SETUP_GUIDE),
+)
+def controllers_have_roles(stack: StackSubject) -> Iterator[Violation]:
+    """`operator.configuration` that switches alb or keda on, or replaces them, without a role."""
+    operator = stack.platform.operator if stack.platform is not None else None
+    if operator is None or not operator.configuration:
+        return
+    values = render_operator_configuration(
+        operator,
+        execution_role_arn=_OWN,
+        tls_bucket=_OWN,
+        cluster_arn=_OWN,
+        load_balancer_role_arn=_OWN if operator.load_balancer_controller else None,
+        keda_role_arn=_OWN if operator.keda else None,
+    )
+    for name, role in (("alb", ("serviceAccount", "roleArn")), ("keda", ("auth", "aws", "irsa", "roleArn"))):
+        block = values.get(name)
+        enabled = isinstance(block, Mapping) and block.get("enabled", True) is not False
+        if name in operator.configuration and (not isinstance(block, Mapping) or (enabled and not _inside(block, role))):
+            switch = "loadBalancerController" if name == "alb" else "keda"
+            yield Violation(
+                stack.at("operator", "configuration", name),
+                f"{name} would be installed without {'.'.join(role)}",
+                f"remove {name} from configuration (operator.{switch} switches it on with its role), or add {'.'.join(role)}",
+            )
+
+
+@rule(
+    "DPD536",
+    "The operator's configuration leaves what the platform works out",
+    severity=Severity.WARNING,
+    why="The platform makes role, bucket and cluster and hands their names to the add-on; another value in their place points the "
+    "operator at something "
+    "that the platform does not look after.",
+    sources=(SETUP_GUIDE,),
+)
+def configuration_is_further(stack: StackSubject) -> Iterator[Violation]:
+    """executionRoleArn, tlsCertificateS3Bucket or hyperpodClusterArn in `operator.configuration`."""
+    if stack.platform is None:
+        return
+    instead = {
+        "tlsCertificateS3Bucket": "write operator.tlsBucket",
+        "jumpstartGatedModelDownloadRoleArn": "write operator.gatedModelRoleArn",
+    }
+    for key in ("executionRoleArn", "tlsCertificateS3Bucket", "hyperpodClusterArn", "jumpstartGatedModelDownloadRoleArn"):
+        if key in stack.platform.operator.configuration:
+            path: Path = stack.at("operator", "configuration", key)
+            yield Violation(path, f"{key} is the platform's to say", instead.get(key, "remove it"))
+
+
+@rule(
+    "DPD537",
+    "Keys of volumes need continuous provisioning",
+    severity=Severity.ERROR,
+    why="HyperPod takes a customer managed key for volumes only in clusters with continuous provisioning.",
+    sources=(CUSTOMER_KEYS_GUIDE,),
+)
+def volume_keys_are_continuous(stack: StackSubject) -> Iterator[Violation]:
+    """A volumeKeyArn without `cluster.continuousProvisioning`."""
+    if stack.platform is None or not pieces(stack.platform).cluster or stack.platform.cluster.continuous_provisioning:
+        return
+    for group in stack.groups:
+        if group.spec.volume_key_arn is not None:
+            yield Violation(
+                stack.at("instanceGroups", group.name, "volumeKeyArn"),
+                f"group {group.name} has a key of its own, the cluster is not provisioned continuously",
+                "remove cluster.continuousProvisioning: false",
+                value=group.spec.volume_key_arn,
+                related=(stack.at("cluster", "continuousProvisioning"),),
+            )
