@@ -19,6 +19,7 @@ from dpd_infra.catalog.sources import (
     SETUP_GUIDE,
 )
 from dpd_infra.plan.addon_versions import below_minimum
+from dpd_infra.plan.pieces import gpu_zone
 from dpd_infra.plan.names import TLS_BUCKET_PREFIX
 from dpd_infra.rules.registry import rule
 from dpd_infra.rules.subject import StackSubject, Violation
@@ -43,9 +44,9 @@ def groups_in_one_zone(stack: StackSubject) -> Iterator[Violation]:
     """A group with another zone."""
     if stack.platform is None:
         return
-    zone = stack.platform.network.zone
+    zone = gpu_zone(stack.platform)
     for group in stack.groups:
-        if group.spec.zone is not None and group.spec.zone != zone:
+        if zone is not None and group.spec.zone is not None and group.spec.zone != zone:
             yield Violation(
                 stack.at("instanceGroups", group.name, "zone"),
                 f"group {group.name} is in {group.spec.zone}, the GPU zone is {zone}",
@@ -102,7 +103,9 @@ def system_group(stack: StackSubject) -> Iterator[Violation]:
     """GPU groups only."""
     known = [group for group in stack.groups if group.kind is not None]
     if known and any(group.carries_operator for group in known) and not any(not group.is_gpu and group.carries_operator for group in known):
-        yield Violation(stack.at("instanceGroups"), "every group is a GPU group", "add a system group: system: {instanceType: ml.c5.4xlarge, count: 2}")
+        yield Violation(
+            stack.at("instanceGroups"), "every group is a GPU group", "add a system group: system: {instanceType: ml.c5.4xlarge, count: 2}"
+        )
 
 
 @rule(
@@ -142,7 +145,9 @@ def health_checks_without_taints(stack: StackSubject) -> Iterator[Violation]:
     for group in stack.groups:
         if group.spec.deep_health_checks and group.spec.taints:
             yield Violation(
-                stack.at("instanceGroups", group.name, "taints"), f"group {group.name} has deep health checks and taints", "drop the taints, or set deepHealthChecks: []",
+                stack.at("instanceGroups", group.name, "taints"),
+                f"group {group.name} has deep health checks and taints",
+                "drop the taints, or set deepHealthChecks: []",
                 related=(stack.at("instanceGroups", group.name, "deepHealthChecks"),),
             )
 
@@ -181,8 +186,11 @@ def spot_is_continuous(stack: StackSubject) -> Iterator[Violation]:
     for group in stack.groups:
         if group.spec.capacity is Capacity.SPOT:
             yield Violation(
-                stack.at("instanceGroups", group.name, "capacity"), f"group {group.name} is spot, the cluster is not provisioned continuously",
-                "remove cluster.continuousProvisioning: false", value="spot", related=(stack.at("cluster", "continuousProvisioning"),),
+                stack.at("instanceGroups", group.name, "capacity"),
+                f"group {group.name} is spot, the cluster is not provisioned continuously",
+                "remove cluster.continuousProvisioning: false",
+                value="spot",
+                related=(stack.at("cluster", "continuousProvisioning"),),
             )
 
 
@@ -197,14 +205,21 @@ def arns_in_region(stack: StackSubject) -> Iterator[Violation]:
     """An ARN that names another region."""
     if stack.platform is None:
         return
-    region = stack.region or stack.platform.network.region
-    places = [(("controlPlane", "secretsKeyArn"), stack.platform.control_plane.secrets_key_arn)]
+    zone = gpu_zone(stack.platform)
+    region = stack.region or (zone[:-1] if zone else None)
+    if region is None:
+        return
+    places: list[tuple[tuple[str, ...], str | None]] = []
+    if stack.control_plane:
+        places.append((("controlPlane", "secretsKeyArn"), stack.control_plane.secrets_key_arn))
     for group in stack.groups:
         places.append((("instanceGroups", group.name, "trainingPlanArn"), group.spec.training_plan_arn))
         places.append((("instanceGroups", group.name, "volumeKeyArn"), group.spec.volume_key_arn))
     for path, arn in places:
         if arn is not None and arn.split(":")[3] != region:
-            yield Violation(stack.at(*path), f"the ARN is of {arn.split(':')[3]}, the stack is in {region}", f"name one of {region}", value=arn)
+            yield Violation(
+                stack.at(*path), f"the ARN is of {arn.split(':')[3]}, the stack is in {region}", f"name one of {region}", value=arn
+            )
 
 
 @rule(
@@ -239,7 +254,12 @@ def node_addon_versions(stack: StackSubject) -> Iterator[Violation]:
 def tls_bucket_name(stack: StackSubject) -> Iterator[Violation]:
     """A bucket without the prefix."""
     if stack.platform and (name := stack.platform.operator.tls_bucket) and not name.startswith(TLS_BUCKET_PREFIX):
-        yield Violation(stack.at("operator", "tlsBucket"), f"{name} does not begin with {TLS_BUCKET_PREFIX}", f"rename it {TLS_BUCKET_PREFIX}…, or leave it out", value=name)
+        yield Violation(
+            stack.at("operator", "tlsBucket"),
+            f"{name} does not begin with {TLS_BUCKET_PREFIX}",
+            f"rename it {TLS_BUCKET_PREFIX}…, or leave it out",
+            value=name,
+        )
 
 
 @rule(
@@ -256,7 +276,17 @@ def labels_and_tags(stack: StackSubject) -> Iterator[Violation]:
     for group in stack.groups:
         for key, value in group.spec.labels.items():
             if len(value) > 63 or not _LABEL_VALUE.fullmatch(value):
-                yield Violation(stack.at("instanceGroups", group.name, "labels", key), f"{value!r} is not a Kubernetes label value", "shorten it to 63 letters, digits, '-', '_' and '.'", value=value)
+                yield Violation(
+                    stack.at("instanceGroups", group.name, "labels", key),
+                    f"{value!r} is not a Kubernetes label value",
+                    "shorten it to 63 letters, digits, '-', '_' and '.'",
+                    value=value,
+                )
     for key, value in stack.platform.tags.items():
         if key.lower().startswith("aws:") or not 1 <= len(key) <= 128 or len(value) > 256:
-            yield Violation(stack.at("tags", key), f"the tag {key!r} is not one that AWS takes", "use a key of 1 to 128 characters without the aws: prefix and a value of 256 at most", value=value)
+            yield Violation(
+                stack.at("tags", key),
+                f"the tag {key!r} is not one that AWS takes",
+                "use a key of 1 to 128 characters without the aws: prefix and a value of 256 at most",
+                value=value,
+            )

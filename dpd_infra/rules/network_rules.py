@@ -22,6 +22,7 @@ from dpd_infra.rules.registry import rule
 from dpd_infra.rules.subject import StackSubject, Violation
 from dpd_infra.spec.control_plane import AccessPolicy
 from dpd_infra.spec.finding import Severity
+from dpd_infra.spec.network import NetworkSpec
 
 LOG_RETENTION_DAYS = (1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653)
 """The retention times CloudWatch Logs takes (PutRetentionPolicy)."""
@@ -31,13 +32,13 @@ LOG_RETENTION_DAYS = (1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 
     "DPD501",
     "Somebody must reach the Kubernetes API",
     severity=Severity.ERROR,
-    why="The API endpoint would be private with nothing said about how Pulumi gets there: `pulumi up` makes the cluster and then hangs at its "
-    "first Kubernetes resource.",
+    why="The API endpoint would be private with nothing said about how Pulumi gets there: `pulumi up` makes the cluster and then hangs at "
+    "its first Kubernetes resource.",
     sources=(DESIGN_NOTE,),
 )
 def api_is_reachable(stack: StackSubject) -> Iterator[Violation]:
     """Neither CIDRs nor an explicit `private: true`."""
-    if stack.platform and not stack.platform.control_plane.public_access_cidrs and not stack.platform.control_plane.private:
+    if stack.control_plane and not stack.control_plane.public_access_cidrs and not stack.control_plane.private:
         yield Violation(
             stack.at("controlPlane"),
             "neither publicAccessCidrs nor private is set",
@@ -56,7 +57,7 @@ def api_is_reachable(stack: StackSubject) -> Iterator[Violation]:
 )
 def kubernetes_version(stack: StackSubject) -> Iterator[Violation]:
     """Outside 1.32 to 1.35."""
-    if stack.platform and (version := stack.platform.control_plane.version) not in SUPPORTED_VERSIONS:
+    if stack.control_plane and (version := stack.control_plane.version) not in SUPPORTED_VERSIONS:
         yield Violation(
             stack.at("controlPlane", "version"),
             f"Kubernetes {version} is not supported",
@@ -74,16 +75,19 @@ def kubernetes_version(stack: StackSubject) -> Iterator[Violation]:
 )
 def zones_in_region(stack: StackSubject) -> Iterator[Violation]:
     """A zone outside `aws:region`."""
-    if stack.platform is None:
+    network = stack.network
+    if network is None:
         return
-    network = stack.platform.network
     region = stack.region or network.region
     places = [(("network", "zone"), network.zone)]
     places += [(("network", "controlPlaneZones", index), zone) for index, zone in enumerate(network.control_plane_zones)]
     for path, zone in places:
         if zone[:-1] != region:
             yield Violation(
-                stack.at(*path), f"{zone} is not a zone of {region}", f"name a zone of {region}, or change aws:region", value=zone,
+                stack.at(*path),
+                f"{zone} is not a zone of {region}",
+                f"name a zone of {region}, or change aws:region",
+                value=zone,
                 related=(stack.at("network", "zone"),),
             )
 
@@ -97,16 +101,16 @@ def zones_in_region(stack: StackSubject) -> Iterator[Violation]:
 )
 def gpu_subnet_is_large_enough(stack: StackSubject) -> Iterator[Violation]:
     """More addresses needed than the GPU subnet has."""
-    if stack.platform is None:
+    if stack.network is None:
         return
-    needed, usable = _addresses(stack)
+    needed, usable = _addresses(stack, stack.network)
     if needed > usable:
-        key = "gpuCidr" if stack.platform.network.gpu_cidr else "cidr"
+        key = "gpuCidr" if stack.network.gpu_cidr else "cidr"
         yield Violation(
             stack.at("network", key),
             f"the groups can use {needed:,} addresses at their counts, the GPU subnet has {usable:,}",
             "take a larger block, or set gpuCidr to a block of its own (it may lie outside cidr); fewer nodes help too",
-            value=stack.platform.network.gpu_cidr or stack.platform.network.cidr,
+            value=stack.network.gpu_cidr or stack.network.cidr,
             related=(stack.at("instanceGroups"),),
         )
 
@@ -120,9 +124,9 @@ def gpu_subnet_is_large_enough(stack: StackSubject) -> Iterator[Violation]:
 )
 def gpu_subnet_has_room(stack: StackSubject) -> Iterator[Violation]:
     """Over half of the addresses used already."""
-    if stack.platform is None:
+    if stack.network is None:
         return
-    needed, usable = _addresses(stack)
+    needed, usable = _addresses(stack, stack.network)
     if usable // 2 < needed <= usable:
         yield Violation(
             stack.at("network"),
@@ -141,16 +145,19 @@ def gpu_subnet_has_room(stack: StackSubject) -> Iterator[Violation]:
 )
 def blocks_do_not_overlap(stack: StackSubject) -> Iterator[Violation]:
     """A GPU block that overlaps the EKS and public subnets, or half of the VPC."""
-    if stack.platform is None or stack.platform.network.gpu_cidr is None:
+    network = stack.network
+    if network is None or network.gpu_cidr is None:
         return
-    network = stack.platform.network
     gpu, vpc = IPv4Network(network.gpu_cidr or ""), IPv4Network(network.cidr)
     others = [subnet for subnet in plan_subnets(network) if subnet.kind is not SubnetKind.GPU and IPv4Network(subnet.cidr).overlaps(gpu)]
     if others or (gpu.overlaps(vpc) and not gpu.subnet_of(vpc)):
         clash = ", ".join(f"{subnet.name} {subnet.cidr}" for subnet in others) or f"the VPC's {network.cidr}"
         upper = list(vpc.subnets(prefixlen_diff=1))[1]
         yield Violation(
-            stack.at("network", "gpuCidr"), f"{gpu} overlaps {clash}", f"use {upper} (the upper half of cidr) or a block outside {vpc}", value=str(gpu),
+            stack.at("network", "gpuCidr"),
+            f"{gpu} overlaps {clash}",
+            f"use {upper} (the upper half of cidr) or a block outside {vpc}",
+            value=str(gpu),
             related=(stack.at("network", "cidr"),),
         )
 
@@ -164,9 +171,9 @@ def blocks_do_not_overlap(stack: StackSubject) -> Iterator[Violation]:
 )
 def somebody_administers(stack: StackSubject) -> Iterator[Violation]:
     """Nobody has the cluster-admin policy on the whole cluster."""
-    if stack.platform is None or stack.platform.control_plane.deployer_access:
+    if stack.control_plane is None or stack.control_plane.deployer_access:
         return
-    grants = stack.platform.control_plane.access.values()
+    grants = stack.control_plane.access.values()
     if not any(grant.policy is AccessPolicy.CLUSTER_ADMIN and not grant.namespaces for grant in grants):
         yield Violation(
             stack.at("controlPlane", "deployerAccess"),
@@ -185,11 +192,13 @@ def somebody_administers(stack: StackSubject) -> Iterator[Violation]:
 )
 def api_is_not_world_open(stack: StackSubject) -> Iterator[Violation]:
     """A block of /0."""
-    if stack.platform:
-        for index, cidr in enumerate(stack.platform.control_plane.public_access_cidrs):
+    if stack.control_plane:
+        for index, cidr in enumerate(stack.control_plane.public_access_cidrs):
             if IPv4Network(cidr).prefixlen == 0:
                 yield Violation(
-                    stack.at("controlPlane", "publicAccessCidrs", index), "the API endpoint is open to every address", "name the blocks you deploy from",
+                    stack.at("controlPlane", "publicAccessCidrs", index),
+                    "the API endpoint is open to every address",
+                    "name the blocks you deploy from",
                     value=cidr,
                 )
 
@@ -203,9 +212,11 @@ def api_is_not_world_open(stack: StackSubject) -> Iterator[Violation]:
 )
 def log_retention(stack: StackSubject) -> Iterator[Violation]:
     """A number of days CloudWatch refuses."""
-    if stack.platform and (days := stack.platform.control_plane.log_retention_days) not in LOG_RETENTION_DAYS:
+    if stack.control_plane and (days := stack.control_plane.log_retention_days) not in LOG_RETENTION_DAYS:
         nearest = min((known for known in LOG_RETENTION_DAYS if known >= days), default=LOG_RETENTION_DAYS[-1])
-        yield Violation(stack.at("controlPlane", "logRetentionDays"), f"CloudWatch does not take {days} days", f"write {nearest}", value=days)
+        yield Violation(
+            stack.at("controlPlane", "logRetentionDays"), f"CloudWatch does not take {days} days", f"write {nearest}", value=days
+        )
 
 
 @rule(
@@ -217,13 +228,18 @@ def log_retention(stack: StackSubject) -> Iterator[Violation]:
 )
 def control_plane_addon_versions(stack: StackSubject) -> Iterator[Violation]:
     """A pin below the minimum, or of an add-on that is not made with the control plane."""
-    if stack.platform is None:
+    if stack.control_plane is None:
         return
     known = {addon.name: addon for addon in CONTROL_PLANE_ADDONS}
-    for name, version in stack.platform.control_plane.addon_versions.items():
+    for name, version in stack.control_plane.addon_versions.items():
         path = stack.at("controlPlane", "addonVersions", name)
         if name not in known:
-            yield Violation(path, f"{name} is not an add-on of the control plane", f"the add-ons here are {', '.join(known)}; others are under addons", value=version)
+            yield Violation(
+                path,
+                f"{name} is not an add-on of the control plane",
+                f"the add-ons here are {', '.join(known)}; others are under addons",
+                value=version,
+            )
         elif problem := below_minimum(version, known[name].minimum):
             yield Violation(path, f"{name} {problem}", f"write {known[name].minimum} or later, or remove the pin", value=version)
 
@@ -237,15 +253,17 @@ def control_plane_addon_versions(stack: StackSubject) -> Iterator[Violation]:
 )
 def control_plane_in_gpu_zone(stack: StackSubject) -> Iterator[Violation]:
     """Control-plane zones that leave the GPU zone out."""
-    if stack.platform and stack.platform.network.zone not in control_plane_zones(stack.platform.network):
+    network = stack.network
+    if network and not network.in_existing_vpc and network.zone not in control_plane_zones(network):
         yield Violation(
-            stack.at("network", "controlPlaneZones"), f"the GPU zone {stack.platform.network.zone} is not among them", f"add {stack.platform.network.zone}",
+            stack.at("network", "controlPlaneZones"),
+            f"the GPU zone {network.zone} is not among them",
+            f"add {network.zone}",
             related=(stack.at("network", "zone"),),
         )
 
 
-def _addresses(stack: StackSubject) -> tuple[int, int]:
+def _addresses(stack: StackSubject, network: NetworkSpec) -> tuple[int, int]:
     """Addresses needed and usable in the GPU subnet."""
-    assert stack.platform is not None
-    gpu = next(subnet for subnet in plan_subnets(stack.platform.network) if subnet.kind is SubnetKind.GPU)
-    return addresses_needed(stack.platform.instance_groups), gpu.usable_addresses
+    gpu = next(subnet for subnet in plan_subnets(network) if subnet.kind is SubnetKind.GPU)
+    return addresses_needed((group.name, group.spec) for group in stack.groups), gpu.usable_addresses

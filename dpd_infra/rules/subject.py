@@ -5,14 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from dpd_infra.catalog.operator_releases import RELEASES, release_of
 from dpd_infra.plan.groups import GroupPlan, plan_groups
+from dpd_infra.plan.pieces import NetworkPiece, pieces
 from dpd_infra.render.endpoint import RenderedManifest
+from dpd_infra.rules.reading import ManifestReading
+from dpd_infra.spec.control_plane import ControlPlaneSpec
 from dpd_infra.spec.endpoint import EndpointSpec
 from dpd_infra.spec.finding import Patch, Path
+from dpd_infra.spec.network import NetworkSpec
 from dpd_infra.spec.operator import OperatorFacts
 from dpd_infra.spec.platform import PlatformSpec
+
+if TYPE_CHECKING:
+    from dpd_infra.catalog.crd.validate import Problem
 
 PLATFORM_PATH: Path = ("config", "dpd-infra:platform")
 """Where a stack file holds the platform."""
@@ -33,6 +41,8 @@ class Violation:
     patch: Patch | None = None
     related: tuple[Path, ...] = ()
     """Other places the verdict rests on: where one of them was refused for its shape, the verdict is withheld."""
+    secret: bool = False
+    """A secret stands there: no report shows the line."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +67,9 @@ class EndpointSubject:
         """A part of the manifest; None where any step of the path is missing."""
         current: Any = self.manifest
         for step in path:
-            if isinstance(current, Mapping) and step in current:
+            if isinstance(current, dict):
+                if step not in current:
+                    return None
                 current = current[step]
             elif isinstance(current, list) and isinstance(step, int) and -len(current) <= step < len(current):
                 current = current[step]
@@ -65,10 +77,32 @@ class EndpointSubject:
                 return None
         return current
 
+    @cached_property
+    def reading(self) -> ManifestReading:
+        """What the manifest says, read once for all rules."""
+        return ManifestReading(self.manifest, self.operator.image_mirrors if self.operator is not None else None)
+
+    @cached_property
+    def problems(self) -> tuple[Problem, ...]:
+        """What the API server would refuse of the manifest, with the operator's CRD; with the newest where the operator is not known."""
+        from dpd_infra.catalog.crd.validate import validate_document  # noqa: PLC0415 - the schema library is loaded where a manifest is read
+
+        release = release_of(self.operator.addon_version) if self.operator is not None else RELEASES[-1]
+        return tuple(validate_document(self.manifest, (release or RELEASES[0]).operator))
+
     def at(self, *path: str | int) -> Path:
         """Where in the user's file a part of the manifest came from: what the user wrote, or the nearest key to it."""
+        if self.spec is None:
+            return (*self.rendered.context.path, *self._standing(path))
         origin = self.rendered.provenance.of(path)
         return origin.path if origin else ()
+
+    def _standing(self, path: Path) -> Path:
+        """The longest part of a path that leads to something in the manifest."""
+        for length in range(len(path), 0, -1):
+            if self.get(*path[:length]) is not None:
+                return path[:length]
+        return ()
 
 
 @dataclass(frozen=True)
@@ -80,14 +114,32 @@ class StackSubject:
     operator: OperatorFacts | None = None
     """The operator the endpoints are for: the platform's, or the one another stack promises."""
     endpoints: Mapping[str, EndpointSubject] = field(default_factory=dict)
+    companions: tuple[Mapping[str, Any], ...] = ()
+    """Other Kubernetes objects at hand that rules know to read: Kueue's LocalQueues and ClusterQueues beside a raw manifest."""
     platform_path: Path = PLATFORM_PATH
     endpoints_path: Path = ENDPOINTS_PATH
 
     @cached_property
     def groups(self) -> tuple[GroupPlan, ...]:
-        """The platform's instance groups; none without a platform."""
-        return plan_groups(self.platform.instance_groups) if self.platform else ()
+        """The platform's instance groups, or what is known of an existing cluster's; none where nothing is known."""
+        if self.platform is None:
+            return ()
+        existing = self.platform.existing.cluster
+        return plan_groups(existing.instance_groups if existing else self.platform.instance_groups)
+
+    @property
+    def network(self) -> NetworkSpec | None:
+        """The network that the platform makes; None where it makes none."""
+        made = self.platform is not None and pieces(self.platform).network in (NetworkPiece.OWN, NetworkPiece.IN_EXISTING_VPC)
+        return self.platform.network if self.platform is not None and made else None
+
+    @property
+    def control_plane(self) -> ControlPlaneSpec | None:
+        """The EKS cluster that the platform makes; None where it makes none."""
+        return self.platform.control_plane if self.platform is not None and self.platform.existing.control_plane is None else None
 
     def at(self, *path: str | int) -> Path:
-        """Where in the user's file a part of the platform stands."""
+        """Where in the user's file a part of the platform stands; the groups of an existing cluster stand with it."""
+        if path[:1] == ("instanceGroups",) and self.platform is not None and self.platform.existing.cluster is not None:
+            path = ("existing", "cluster", *path)
         return (*self.platform_path, *path)
