@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from dpd_infra.rules.registry import Rule, all_rules
+from dpd_infra.rules.secret_text import masked
 from dpd_infra.rules.subject import EndpointSubject, StackSubject, Violation
 from dpd_infra.spec.finding import Finding, Path, Severity
 
@@ -53,14 +54,15 @@ def _finding(rule: Rule, violation: Violation, subject: str) -> Finding:
         rule=rule.id,
         severity=rule.severity,
         path=violation.at,
-        what=violation.what,
+        what=masked(violation.what),
         why=rule.why,
-        fix=violation.fix,
+        fix=masked(violation.fix),
         source="; ".join(str(source) for source in rule.sources),
-        value=violation.value,
+        value=masked(violation.value) if isinstance(violation.value, str) else violation.value,
         patch=violation.patch,
         subject=subject,
         related=violation.related,
+        secret=violation.secret,
     )
 
 

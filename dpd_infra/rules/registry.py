@@ -11,7 +11,28 @@ from dpd_infra.catalog.sources import Source
 from dpd_infra.rules.subject import EndpointSubject, StackSubject, Violation
 from dpd_infra.spec.finding import Severity
 
-RULE_MODULES: tuple[str, ...] = ("dpd_rules", "network_rules", "group_rules")
+RULE_MODULES: tuple[str, ...] = (
+    "dpd_rules",
+    "role_rules",
+    "placement_rules",
+    "fit_rules",
+    "environment_rules",
+    "buffer_rules",
+    "cache_rules",
+    "memory_rules",
+    "routing_rules",
+    "endpoint_rules",
+    "server_rules",
+    "source_rules",
+    "secret_rules",
+    "scaling_rules",
+    "network_rules",
+    "group_rules",
+    "platform_rules",
+    "estate_rules",
+    "closed_rules",
+    "team_rules",
+)
 """Every module of this package that holds rules, in the order of their ids."""
 
 
