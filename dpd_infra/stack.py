@@ -12,7 +12,7 @@ from typing import Any, Self
 from pydantic import Field
 
 from dpd_infra.plan.project import current_project
-from dpd_infra.render.endpoint import RenderedManifest, endpoint_context, render_endpoint
+from dpd_infra.render.endpoint import EndpointContext, RenderedManifest, endpoint_context, render_endpoint
 from dpd_infra.rules.check import check, errors
 from dpd_infra.rules.report import block, report
 from dpd_infra.rules.subject import ENDPOINTS_PATH, PLATFORM_PATH, EndpointSubject, StackSubject
@@ -24,7 +24,7 @@ from dpd_infra.spec.operator import OperatorFacts
 from dpd_infra.spec.platform import PlatformSpec
 from dpd_infra.spec.shape import SHAPE_RULE, build
 from dpd_infra.spec.stack_file import Secret, StackFile, find_stack_file, read_stack_file
-from dpd_infra.spec.yaml_source import Document, YamlProblem
+from dpd_infra.spec.yaml_source import Document, SourceText, YamlProblem
 
 NAMESPACE = "dpd-infra"
 """The configuration namespace of this library: `dpd-infra:platform`, `dpd-infra:endpoints`, `dpd-infra:operator`."""
@@ -73,9 +73,7 @@ class StackSpec(Spec):
 
     def manifest(self, name: str) -> RenderedManifest:
         """One endpoint's rendered manifest. Raises `KeyError` for a name that is not there."""
-        facts = self.operator_facts
-        context = endpoint_context(name, region=self.aws.region, addon_version=facts.addon_version if facts else "")
-        return render_endpoint(name, self.endpoints[name], context)
+        return render_endpoint(name, self.endpoints[name], _context(name, self.aws.region, self.operator_facts))
 
     def hugging_face_token(self, name: str) -> Any:
         """The secret behind an endpoint's `model.huggingFace.token.configKey` as a Pulumi secret Output; None where the endpoint names none.
@@ -94,7 +92,7 @@ class StackSpec(Spec):
     @property
     def operator_facts(self) -> OperatorFacts | None:
         """What is known of the operator: the platform's own, or what is expected of another stack's."""
-        return self.platform.operator.facts if self.platform else self.operator
+        return self.platform.operator_facts if self.platform else self.operator
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,13 +108,17 @@ class LoadedStack:
     """By file, for reports."""
 
 
-def load_file(path: pathlib.Path) -> LoadedStack:
-    """Read and check a stack file: every finding, and never an exception for what stands in it. Raises `OSError` for a file that cannot be opened."""
+def load_file(path: pathlib.Path, raw: bytes | SourceText | None = None, operator: OperatorFacts | None = None) -> LoadedStack:
+    """Read and check a stack file: every finding, and never an exception for what stands in it.
+
+    `raw` is the file's content where it is at hand already; `operator` is taken in the place of the one that the file names. Raises
+    `OSError` for a file that cannot be opened.
+    """
     try:
-        file = read_stack_file(path)
+        file = read_stack_file(path, raw)
     except YamlProblem as problem:
         return LoadedStack(None, StackSubject(), (unreadable(problem, str(path)),), {})
-    return _load(file.config, file)
+    return _load(file.config, file, operator)
 
 
 def load_config() -> LoadedStack:
@@ -207,7 +209,7 @@ def _accepted(cls: type[Any], loaded: LoadedStack) -> Any:
     return loaded.spec if cls is StackSpec else cls.model_validate(loaded.spec.model_dump())
 
 
-def _load(config: Mapping[str, Any], file: StackFile | None) -> LoadedStack:
+def _load(config: Mapping[str, Any], file: StackFile | None, instead: OperatorFacts | None = None) -> LoadedStack:
     findings: list[Finding] = []
     aws, found = _aws_settings(config)
     findings += found
@@ -219,7 +221,9 @@ def _load(config: Mapping[str, Any], file: StackFile | None) -> LoadedStack:
     if data := config.get(OPERATOR_KEY):
         operator, found = build(OperatorFacts, data, ("config", OPERATOR_KEY), "operator")
         findings += found
-    facts = platform.operator.facts if platform else operator
+    if instead is not None:
+        platform, operator = _with_operator(platform, operator, instead)
+    facts = platform.operator_facts if platform else operator
     endpoints, found = _endpoints(config.get(str(ENDPOINTS_KEY)))
     findings += found + _secrets(config)
     region = aws.region if aws else None
@@ -234,17 +238,36 @@ def _load(config: Mapping[str, Any], file: StackFile | None) -> LoadedStack:
     return LoadedStack(spec, subject, tuple(placed), {file.file: file.document} if file else {})
 
 
+def _with_operator(
+    platform: PlatformSpec | None, operator: OperatorFacts | None, instead: OperatorFacts
+) -> tuple[PlatformSpec | None, OperatorFacts]:
+    """The platform, or what is expected of another's operator, with another add-on version."""
+    version = {"addon_version": instead.addon_version}
+    if platform is None:
+        return None, operator.model_copy(update=version) if operator else instead
+    if platform.existing.operator is not None:
+        existing = platform.existing.model_copy(update={"operator": platform.existing.operator.model_copy(update=version)})
+        return platform.model_copy(update={"existing": existing}), instead
+    return platform.model_copy(update={"operator": platform.operator.model_copy(update=version)}), instead
+
+
 def _subject(
     region: str | None, platform: PlatformSpec | None, facts: OperatorFacts | None, endpoints: Mapping[str, EndpointSpec]
 ) -> StackSubject:
     stack = StackSubject(region=region, platform=platform, operator=facts)
     subjects = {}
     for name, spec in endpoints.items():
-        context = endpoint_context(name, region=region or "", addon_version=facts.addon_version if facts else "")
-        subjects[name] = EndpointSubject(name, render_endpoint(name, spec, context), spec, stack, facts)
+        subjects[name] = EndpointSubject(name, render_endpoint(name, spec, _context(name, region or "", facts)), spec, stack, facts)
     # Endpoints look at the stack and the stack at its endpoints: the one object that both know is completed here.
     object.__setattr__(stack, "endpoints", subjects)
     return stack
+
+
+def _context(name: str, region: str, facts: OperatorFacts | None) -> EndpointContext:
+    """What an endpoint's manifest takes from the operator it is for, as far as that is known."""
+    if facts is None:
+        return endpoint_context(name, region=region, addon_version="")
+    return endpoint_context(name, region=region, addon_version=facts.addon_version, image_mirrors=facts.image_mirrors)
 
 
 def _endpoints(data: Any) -> tuple[dict[str, EndpointSpec], list[Finding]]:
@@ -302,7 +325,7 @@ def unreadable(problem: YamlProblem, file: str) -> Finding:
         problem.what,
         "Nothing in a file that cannot be read can be checked.",
         problem.fix or "correct the YAML there",
-        file=file,
+        file=problem.file or file,
         line=problem.line,
         column=problem.column,
     )
@@ -316,5 +339,3 @@ def _placed(findings: Sequence[Finding], file: StackFile | None) -> list[Finding
         position = file.locate(finding.path)
         placed.append(replace(finding, file=file.file, line=position.line, column=position.column))
     return sorted(placed, key=lambda finding: (finding.line, finding.column, finding.rule))
-
-

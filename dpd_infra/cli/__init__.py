@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from importlib import import_module
+from keyword import iskeyword
 from typing import Any
 
 import typer
 from typer.core import TyperGroup
 
-COMMANDS: tuple[str, ...] = ("check", "render", "rehearse", "schema", "fetch-chart")
-"""Every command; `fetch-chart` lives in `fetch_chart.py`."""
+COMMANDS: tuple[str, ...] = ("check", "import", "render", "rehearse", "schema", "fetch-chart")
+"""Every command; `fetch-chart` lives in `fetch_chart.py`, and `import`, a word of Python's, in `import_.py`."""
 
 
 class _LazyGroup(TyperGroup):
@@ -26,7 +28,8 @@ class _LazyGroup(TyperGroup):
         del ctx
         if cmd_name not in COMMANDS:
             return None
-        module = import_module(f"dpd_infra.cli.{cmd_name.replace('-', '_')}")
+        name = cmd_name.replace("-", "_")
+        module = import_module(f"dpd_infra.cli.{name}_" if iskeyword(name) else f"dpd_infra.cli.{name}")
         app = typer.Typer(add_completion=False, rich_markup_mode=None)
         app.command(cmd_name)(module.command)
         return typer.main.get_command(app)
@@ -49,6 +52,10 @@ def _root() -> None:
 
 def main() -> None:
     """Run `dpd`. Exit codes: 0 good, 1 findings or failure, 2 wrong usage."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # Where a terminal knows less than Unicode, a report is written out rather than broken off.
+            stream.reconfigure(errors="backslashreplace")
     try:
         app(prog_name="dpd")
     except KeyboardInterrupt:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Any
 
-from dpd_infra.rules.registry import Rule, all_rules
+from dpd_infra.catalog.crd.releases import UNKNOWN_FIELD
+from dpd_infra.rules.registry import Rule, all_rules, find_rule
+from dpd_infra.rules.schema_rules import SHAPE_RULES
 from dpd_infra.rules.secret_text import masked
 from dpd_infra.rules.subject import EndpointSubject, StackSubject, Violation
+from dpd_infra.rules.wide_subjects import UpgradeSubject
 from dpd_infra.spec.finding import Finding, Path, Severity
 
 
@@ -29,21 +33,43 @@ def check_endpoint(subject: EndpointSubject) -> list[Finding]:
     return check(StackSubject(operator=subject.operator, endpoints={subject.name: subject}))
 
 
+def findings_of(rule_id: str, subject: Any, name: str) -> list[Finding]:
+    """What one rule finds on what it reads; `name` says in a report what that is."""
+    return list(_findings(find_rule(rule_id), subject, name, ()))
+
+
+def check_upgrade(subject: UpgradeSubject) -> list[Finding]:
+    """What stands between a stack as it is and as it is to be; the paths are of the new one's file."""
+    return [finding for rule in all_rules() if rule.scope is UpgradeSubject for finding in _findings(rule, subject, "upgrade", ())]
+
+
 def errors(findings: Iterable[Finding]) -> list[Finding]:
     """Those that stop a plan."""
     return [finding for finding in findings if finding.severity is Severity.ERROR]
 
 
 def _all(stack: StackSubject, refused: tuple[Path, ...]) -> Iterator[Finding]:
+    schema_refused = {name: tuple(_refused_by_schema(endpoint)) for name, endpoint in stack.endpoints.items()}
     for rule in all_rules():
         if rule.scope is StackSubject:
             yield from _findings(rule, stack, "platform", refused)
-        else:
+        elif rule.scope is EndpointSubject:
             for name, endpoint in stack.endpoints.items():
-                yield from _findings(rule, endpoint, name, refused)
+                # What the API server refuses is said once: no other rule builds on it.
+                places = refused if rule.id in SHAPE_RULES else (*refused, *schema_refused[name])
+                yield from _findings(rule, endpoint, name, places)
 
 
-def _findings(rule: Rule, subject: StackSubject | EndpointSubject, name: str, refused: tuple[Path, ...]) -> Iterator[Finding]:
+def _refused_by_schema(endpoint: EndpointSubject) -> Iterator[Path]:
+    """The places in the user's file that the API server refuses; of a default the place where it would be written."""
+    for problem in endpoint.problems:
+        # What is missing or not known stands in no other rule's way: some name the release that brought it, or where it belongs.
+        if problem.certain and problem.keyword not in {"required", UNKNOWN_FIELD}:
+            origin = endpoint.rendered.provenance.of(problem.path) if endpoint.spec is not None else None
+            yield origin.setting if origin is not None else endpoint.at(*problem.path)
+
+
+def _findings(rule: Rule, subject: Any, name: str, refused: tuple[Path, ...]) -> Iterator[Finding]:
     for violation in rule.check(subject):
         if not any(_touches(place, refused) for place in (violation.at, *violation.related)):
             yield _finding(rule, violation, name)
@@ -75,4 +101,3 @@ def _is_silenced(stack: StackSubject, finding: Finding) -> str:
     if endpoint is None or endpoint.spec is None:
         return ""
     return next((entry.reason for entry in endpoint.spec.silence if entry.rule == finding.rule), "")
-

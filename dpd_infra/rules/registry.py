@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from importlib import import_module
 from typing import Any
 
 from dpd_infra.catalog.sources import Source
 from dpd_infra.rules.subject import EndpointSubject, StackSubject, Violation
+from dpd_infra.rules.wide_subjects import FileSubject, UpgradeSubject
 from dpd_infra.spec.finding import Severity
 
 RULE_MODULES: tuple[str, ...] = (
@@ -32,6 +34,9 @@ RULE_MODULES: tuple[str, ...] = (
     "estate_rules",
     "closed_rules",
     "team_rules",
+    "upgrade_rules",
+    "schema_rules",
+    "manifest_file",
 )
 """Every module of this package that holds rules, in the order of their ids."""
 
@@ -48,19 +53,21 @@ class Rule:
     sources: tuple[Source, ...]
     since: str
     """The operator release from which it holds; empty where it does not depend on the operator."""
-    scope: type[StackSubject] | type[EndpointSubject]
+    scope: type[Any]
+    """What it reads: a `StackSubject`, an `EndpointSubject`, a `FileSubject` or an `UpgradeSubject`."""
     check: Callable[[Any], Iterator[Violation]]
 
 
+_SCOPES: dict[str, type[Any]] = {kind.__name__: kind for kind in (StackSubject, EndpointSubject, FileSubject, UpgradeSubject)}
 _RULES: dict[str, Rule] = {}
 
 
 def rule(
     rule_id: str, title: str, *, severity: Severity, why: str, sources: tuple[Source, ...], since: str = ""
 ) -> Callable[[Callable[[Any], Iterator[Violation]]], Callable[[Any], Iterator[Violation]]]:
-    """Register a function as a rule; its parameter's annotation says whether it reads the whole stack or one endpoint.
+    """Register a function as a rule; its parameter's annotation says what it reads.
 
-    Raises `ValueError` for an id that is taken.
+    Raises `ValueError` for an id that is taken, and `KeyError` for a parameter that is no subject.
     """
 
     def register(check: Callable[[Any], Iterator[Violation]]) -> Callable[[Any], Iterator[Violation]]:
@@ -68,15 +75,22 @@ def rule(
             message = f"two rules claim {rule_id}"
             raise ValueError(message)
         annotation = next(iter(check.__annotations__.values()))
-        scope = EndpointSubject if annotation in (EndpointSubject, "EndpointSubject") else StackSubject
+        scope = _SCOPES[annotation if isinstance(annotation, str) else annotation.__name__]
         _RULES[rule_id] = Rule(rule_id, title, severity, why, sources, since, scope, check)
         return check
 
     return register
 
 
+@cache
 def all_rules() -> tuple[Rule, ...]:
     """Every rule, in the order of the ids."""
     for module in RULE_MODULES:
         import_module(f"dpd_infra.rules.{module}")
     return tuple(_RULES[rule_id] for rule_id in sorted(_RULES))
+
+
+def find_rule(rule_id: str) -> Rule:
+    """One rule by its id. Raises `KeyError` for an id that no rule has."""
+    all_rules()
+    return _RULES[rule_id]

@@ -1,0 +1,184 @@
+"""`dpd check`: everything that would fail later, in stack files and raw manifests, with the fix."""
+
+from __future__ import annotations
+
+import difflib
+import json as json_module
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Any
+
+import typer
+
+from dpd_infra.checking import CheckedFile, FixedFile, check_paths, fix_file, operator_named
+from dpd_infra.cli._output import FAILED, WRONG_USAGE, fail, findings_as_data, print_json, print_report
+from dpd_infra.rules.check import errors
+from dpd_infra.spec.finding import Finding
+from dpd_infra.spec.operator import OperatorFacts
+
+
+def command(
+    paths: Annotated[list[str] | None, typer.Argument(metavar="PATH…", help="Stack files, manifests, folders, - for stdin.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    sarif: Annotated[bool, typer.Option("--sarif", help="Print SARIF 2.1.0.")] = False,
+    github: Annotated[bool, typer.Option("--github", help="Print GitHub workflow commands.")] = False,
+    explain: Annotated[str | None, typer.Option(metavar="ID", help="Print a rule with its source and stop.")] = None,
+    operator: Annotated[str | None, typer.Option(metavar="VERSION", help="Check against this operator release or add-on version.")] = None,
+    fix: Annotated[bool, typer.Option("--fix", help="Write the safe fixes into the files; show what changed.")] = False,
+    diff: Annotated[bool, typer.Option("--diff", help="Show what --fix would change; write nothing.")] = False,
+    since: Annotated[
+        str | None, typer.Option("--from", metavar="OLD", help="Check the way from this stack file or version to PATH.")
+    ] = None,
+) -> None:
+    """Check stack files (Pulumi.<stack>.yaml) and InferenceEndpointConfig manifests. Exit code 1 where there is an error."""
+    if sum((json, sarif, github)) > 1:
+        fail("--json, --sarif and --github exclude each other", code=WRONG_USAGE)
+    if explain is not None:
+        _explain(explain, as_json=json)
+        return
+    if not paths:
+        fail("name what is to be checked: stack files, manifests, folders, or - for standard input", as_json=json, code=WRONG_USAGE)
+    facts = _operator(operator, as_json=json)
+    if since is not None:
+        if fix or diff:
+            fail("--from compares: it goes with neither --fix nor --diff", as_json=json, code=WRONG_USAGE)
+        checked = _upgrade(since, paths, facts, as_json=json)
+    else:
+        if fix and "-" in paths:
+            fail("--fix has no file to write for standard input: --diff shows the fixes", as_json=json, code=WRONG_USAGE)
+        try:
+            checked = list(check_paths(paths, facts))
+        except FileNotFoundError as error:
+            fail(f"no such file or folder: {error}", as_json=json, code=WRONG_USAGE)
+    fixed = list(_fix(checked, facts, write=fix)) if fix or diff else []
+    findings = [finding for file in checked for finding in file.findings]
+    _print(checked, findings, fixed, json=json, sarif=sarif, github=github)
+    raise typer.Exit(FAILED if errors(findings) else 0)
+
+
+def _operator(version: str | None, *, as_json: bool) -> OperatorFacts | None:
+    if version is None:
+        return None
+    try:
+        return operator_named(version)
+    except ValueError as error:
+        fail(str(error), as_json=as_json, code=WRONG_USAGE)
+
+
+def _upgrade(old: str, paths: Sequence[str], facts: OperatorFacts | None, *, as_json: bool) -> list[CheckedFile]:
+    from dpd_infra.upgrade import compare
+
+    if len(paths) != 1:
+        fail("--from OLD is compared with one PATH or version", as_json=as_json, code=WRONG_USAGE)
+    try:
+        return [compare(old, paths[0], facts)]
+    except ValueError as error:
+        fail(str(error), as_json=as_json, code=WRONG_USAGE)
+
+
+def _fix(checked: list[CheckedFile], facts: OperatorFacts | None, *, write: bool) -> Iterator[tuple[CheckedFile, FixedFile]]:
+    """Each file that has fixes, with them; where they are written, its findings are those that are left."""
+    from dpd_infra.checking import check_bytes
+    from dpd_infra.rules.fixing import write_atomically
+    from dpd_infra.spec.yaml_source import SourceText
+
+    for index, file in enumerate(checked):
+        fixed = fix_file(file, facts)
+        if fixed is None or file.text is None:
+            continue
+        yield file, fixed
+        if write and fixed.applied and file.path is not None:
+            try:
+                write_atomically(file.path, fixed.text, file.text.encoding)
+            except OSError as error:
+                fail(f"{file.file} cannot be written: {(error.strerror or str(error)).lower()}")
+            checked[index] = check_bytes(SourceText(fixed.text, file.text.encoding), file.file, file.path, facts)
+
+
+def _print(
+    checked: Sequence[CheckedFile],
+    findings: Sequence[Finding],
+    fixed: Sequence[tuple[CheckedFile, FixedFile]],
+    *,
+    json: bool,
+    sarif: bool,
+    github: bool,
+) -> None:
+    skipped = [note for file in checked for note in file.skipped]
+    diff = "".join(_diff(file, fix) for file, fix in fixed)
+    if sarif:
+        from dpd_infra.rules.sarif import sarif_log
+
+        # Not one line: people look at it too.
+        print(json_module.dumps(sarif_log(findings, _version(), FAILED if errors(findings) else 0), indent=1, ensure_ascii=False))
+    elif json:
+        data = findings_as_data(findings) | {
+            "endpoints": [{"file": file.file, "name": name} for file in checked for name in file.endpoints],
+            "skipped": [{"file": note.file, "line": note.line, "what": note.what} for note in skipped],
+        }
+        print_json(data | ({"diff": diff, "notFixed": _not_fixed(fixed)} if fixed else {}))
+    elif github:
+        from dpd_infra.rules.github import workflow_command
+
+        for finding in findings:
+            print(workflow_command(finding))
+    else:
+        if diff:
+            print(diff)
+        documents = {file.file: document for file in checked if (document := file.document) is not None}
+        print_report(findings, documents, sys.stdout)
+        _print_rest(checked, fixed)
+
+
+def _print_rest(checked: Sequence[CheckedFile], fixed: Sequence[tuple[CheckedFile, FixedFile]]) -> None:
+    endpoints = sum(len(file.endpoints) for file in checked)
+    files = sum(bool(file.endpoints or file.is_stack) for file in checked)
+    if any(file.text is not None for file in checked):
+        print(f"checked {endpoints} endpoint{'' if endpoints == 1 else 's'} in {files} file{'' if files == 1 else 's'}")
+    for entry in _not_fixed(fixed):
+        print(f"not fixed: {entry}")
+    for file in checked:
+        for note in file.skipped:
+            print(f"not checked: {note.file}:{note.line} {note.what}")
+
+
+def _not_fixed(fixed: Sequence[tuple[CheckedFile, FixedFile]]) -> list[str]:
+    return [f"{finding.rule} {finding.file}:{finding.line} {finding.fix}" for _, fix in fixed for finding in fix.left]
+
+
+def _diff(file: CheckedFile, fix: FixedFile) -> str:
+    before = file.text.text if file.text is not None else ""
+    lines = difflib.unified_diff(
+        before.splitlines(keepends=True), fix.text.splitlines(keepends=True), file.file, f"{file.file} (fixed)", n=2
+    )
+    return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
+
+
+def _explain(rule_id: str, *, as_json: bool) -> None:
+    from dpd_infra.rules.explain import explained
+
+    try:
+        data = explained(rule_id)
+    except KeyError as error:
+        fail(str(error.args[0]), as_json=as_json, code=WRONG_USAGE)
+    if as_json:
+        print_json(data)
+        return
+    print(f"{data['id']}  {data['title']}")
+    print(f"  severity: {data['severity']}{', from operator ' + data['since'] if data['since'] else ''}")
+    print(f"  finds:    {data['finds']}")
+    print(f"  why:      {data['why']}")
+    for source in data["sources"]:
+        print(f"  source:   {source}")
+
+
+def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("dpd-infra")
+    except PackageNotFoundError:
+        return "0.0.0"
+
+
+__all__: list[Any] = ["command"]

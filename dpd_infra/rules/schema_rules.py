@@ -1,0 +1,91 @@
+"""Rules on the shape of a manifest: what the API server refuses of it, said before it is sent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from dpd_infra.catalog.crd.releases import HELD, UNKNOWN_FIELD, field_brought
+from dpd_infra.catalog.sources import CRD_3_2
+from dpd_infra.rules.registry import rule
+from dpd_infra.rules.subject import EndpointSubject, Violation
+from dpd_infra.spec.finding import Patch, Severity, pointer
+
+if TYPE_CHECKING:
+    from dpd_infra.catalog.crd.validate import Problem
+
+REFUSED = "DPD701"
+UNKNOWN = "DPD702"
+SHAPE_RULES = frozenset({REFUSED, UNKNOWN})
+"""They speak of the places that they refuse; every other rule is silent about those."""
+
+
+@rule(
+    REFUSED,
+    "The API server takes the manifest",
+    severity=Severity.ERROR,
+    why="The API server refuses the object as a whole, and nothing of it reaches the operator.",
+    sources=(CRD_3_2,),
+)
+def api_server_takes_it(endpoint: EndpointSubject) -> Iterator[Violation]:
+    """A field of the wrong type, out of its range, missing, unknown or twice in a list."""
+    for problem in endpoint.problems:
+        # A field that a later operator brought is told with that operator's name (DPD002, DPD440).
+        if problem.certain and not (problem.keyword == UNKNOWN_FIELD and field_brought(problem.path) is not None):
+            yield _violation(endpoint, problem)
+
+
+@rule(
+    UNKNOWN,
+    "Every field is one that is known",
+    severity=Severity.WARNING,
+    why=f"The CRD of operator {HELD} is held here and the documented fields of later ones: a field that is in neither may be misspelt, "
+    "and is "
+    "passed on unchanged.",
+    sources=(CRD_3_2,),
+)
+def fields_are_known(endpoint: EndpointSubject) -> Iterator[Violation]:
+    """A field that no document shows, for an operator whose CRD is not held."""
+    for problem in endpoint.problems:
+        if not problem.certain:
+            yield _violation(endpoint, problem)
+
+
+def _violation(endpoint: EndpointSubject, problem: Problem) -> Violation:
+    value = problem.value if isinstance(problem.value, (str, int, float)) else None
+    fix, meant = _fix(problem)
+    place = endpoint.at(*problem.path)
+    patch = Patch(place, meant) if meant is not None and endpoint.get(*problem.path) is not None else None
+    name = pointer(problem.path)
+    says_name = problem.keyword in {"required", "unknownField"}
+    found = f", found {value!r}" if value is not None and problem.keyword not in {"type", "unknownField"} else ""
+    what = f"{problem.message}{found}" if says_name else f"{name} {problem.message}{found}"
+    return Violation(place, what, fix, value=value, patch=patch)
+
+
+def _fix(problem: Problem) -> tuple[str, Any]:
+    """What to do, and the value that was plainly meant; None where it is not plain."""
+    value, expected = problem.value, problem.expected
+    wanted = (
+        set(expected) if isinstance(expected, list) and problem.keyword == "type" else {expected} if isinstance(expected, str) else set()
+    )
+    if problem.keyword == "required":
+        return f"add {pointer(problem.path)}", None
+    if problem.keyword == "unknownField":
+        return (f"write {' or '.join(expected)}" if expected else "remove it, or see whether it belongs elsewhere"), None
+    if problem.keyword == "duplicate":
+        return "keep one of the two", None
+    if problem.keyword == "type":
+        if "string" in wanted and isinstance(value, bool):
+            return "put it in quotes: kubectl reads yes, no, on, off, y and n without them as true and false", str(value).lower()
+        if "string" in wanted and isinstance(value, (int, float)):
+            return "put it in quotes: without them it is a number", str(value)
+        if "integer" in wanted and isinstance(value, str) and value.isascii() and value.removeprefix("-").isdigit():
+            return "take the quotes away", int(value)
+        if "boolean" in wanted and isinstance(value, str) and value.lower() in {"true", "false"}:
+            return "take the quotes away", value.lower() == "true"
+    if problem.keyword == "enum" and isinstance(value, str):
+        near = [allowed for allowed in expected if isinstance(allowed, str) and allowed.lower() == value.lower()]
+        if near:
+            return f"write {near[0]}", near[0]
+    return f"{problem.message}".replace("must be", "write", 1) if problem.message.startswith("must be") else "correct it", None

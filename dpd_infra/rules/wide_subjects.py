@@ -1,0 +1,36 @@
+"""What rules read beyond one stack or endpoint: the endpoints of one file, and the change from one stack to another."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dpd_infra.rules.subject import StackSubject
+from dpd_infra.spec.finding import Path
+
+
+@dataclass(frozen=True, slots=True)
+class NamedEndpoint:
+    """An endpoint of a file by its name."""
+
+    name: str
+    namespace: str
+    """Empty where the file leaves it to whoever applies it."""
+    at: Path
+    """Where its name stands in its document."""
+    line: int
+    """Where it begins in the file."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileSubject:
+    """The endpoints of one file of manifests, in order; the last one is the one that is looked at."""
+
+    endpoints: tuple[NamedEndpoint, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class UpgradeSubject:
+    """A stack as it is and as it is to be."""
+
+    old: StackSubject
+    new: StackSubject

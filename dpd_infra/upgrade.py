@@ -1,0 +1,63 @@
+"""What stands between two stack files, or between two versions of the operator."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+from dataclasses import replace
+
+from dpd_infra.checking import CheckedFile, operator_named, unopened
+from dpd_infra.rules.check import check_upgrade
+from dpd_infra.rules.subject import StackSubject
+from dpd_infra.rules.wide_subjects import UpgradeSubject
+from dpd_infra.spec.finding import Finding
+from dpd_infra.spec.operator import OperatorFacts
+from dpd_infra.spec.yaml_source import SourceText
+from dpd_infra.stack import LoadedStack, load_file
+
+
+def compare(old: str, new: str, operator: OperatorFacts | None = None) -> CheckedFile:
+    """Compare two stack files by path, or two operators by add-on version or release.
+
+    For files the findings are the new one's own and those on the way to it, with places in the new one; what makes the old one unreadable
+    is among them. Raises `ValueError` for what is neither.
+    """
+    are_files = [os.path.lexists(name) for name in (old, new)]
+    if not any(are_files):
+        return _versions(old, new)
+    if not all(are_files):
+        missing = new if are_files[0] else old
+        raise ValueError(f"no such file: {missing}; --from compares two stack files or two operator versions")
+    checked = CheckedFile(new, pathlib.Path(new), is_stack=True)
+    before, after = _load(old, None, checked), _load(new, operator, checked)
+    if before is None or after is None:
+        return checked
+    checked.endpoints += after.subject.endpoints
+    checked.findings += after.findings
+    document = after.documents.get(new)
+    if document is None:
+        return checked
+    checked.text = SourceText(document.text)
+    for finding in check_upgrade(UpgradeSubject(before.subject, after.subject)):
+        position = document.locate(finding.path)
+        checked.findings.append(replace(finding, file=new, line=position.line, column=position.column))
+    return checked
+
+
+def _load(name: str, operator: OperatorFacts | None, checked: CheckedFile) -> LoadedStack | None:
+    """A stack; None with a finding where its file cannot be read."""
+    try:
+        loaded = load_file(pathlib.Path(name), operator=operator)
+    except OSError as error:
+        checked.findings.append(unopened(name, error))
+        return None
+    if not loaded.documents:
+        checked.findings += loaded.findings
+        return None
+    return loaded
+
+
+def _versions(old: str, new: str) -> CheckedFile:
+    before, after = (StackSubject(operator=operator_named(version)) for version in (old, new))
+    findings: list[Finding] = check_upgrade(UpgradeSubject(before, after))
+    return CheckedFile(f"operator {old} to {new}", None, [replace(finding, path=()) for finding in findings])
