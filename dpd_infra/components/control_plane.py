@@ -19,8 +19,10 @@ from dpd_infra.plan.access import plan_access
 from dpd_infra.plan.iam import CLUSTER_MANAGED_POLICIES, cluster_role
 from dpd_infra.plan.iam.trust import AUDIENCE
 from dpd_infra.render.kubeconfig import token_command
+from dpd_infra.rules.parts import check_part
 from dpd_infra.spec.aws import AwsSettings
 from dpd_infra.spec.control_plane import ControlPlaneSpec
+from dpd_infra.stack import refuse_errors
 
 KEY_DELETION_DAYS = 30
 """How long a deleted key can be taken back: the longest KMS allows, because a cluster's Secrets are lost with it."""
@@ -72,6 +74,7 @@ class ControlPlane(Component):
         cluster_name = spec.name or default_name
         settings = aws_settings or AwsSettings(region=account.region)
         token_command(cluster_name, settings)
+        refuse_errors(check_part(region=account.region, control_plane=spec))
         super().__init__(name, {"clusterName": cluster_name}, opts)
         self._at, self._account, self._spec, self._name_in_aws = name, account, spec, cluster_name
 

@@ -15,7 +15,9 @@ from dpd_infra.components._base import Component, minutes
 from dpd_infra.components.handles import Account, ControlPlaneHandle
 from dpd_infra.plan.project import Project, current_project
 from dpd_infra.render.dependencies_values import dependencies_values
+from dpd_infra.rules.parts import check_part
 from dpd_infra.spec.dependencies import DependenciesSpec
+from dpd_infra.stack import refuse_errors
 
 RELEASE_NAME = "hyperpod-dependencies"
 NAMESPACE = "kube-system"
@@ -49,6 +51,7 @@ class HyperPodDependencies(Component):
         Raises `pulumi.RunError` for an archive that is not there, before anything is registered.
         """
         chart = chart_of(spec, project or current_project())
+        refuse_errors(check_part(region=account.region, dependencies=spec))
         super().__init__(name, {"clusterName": control_plane.name}, opts)
 
         values = dependencies_values(account.region, spec.values, image_mirrors)

@@ -64,14 +64,15 @@ class GpuSubnet(Component):
         groups = node_security_groups(self, name, vpc_id=vpc_id, account=account, cluster_name=None)
 
         self.subnet_id, self.efa_security_group_id, self.node_security_group_id = subnet.id, groups.efa.id, groups.nodes.id
-        self.handle = NetworkHandle(
+        handle = NetworkHandle(
             zone=spec.zone,
             vpc_id=vpc_id,
             gpu_subnet_ids=pulumi.Output.all(subnet.id),
             control_plane_subnet_ids=[],
-            node_security_group_ids=pulumi.Output.all(groups.efa.id, groups.nodes.id, control_plane.cluster_security_group_id),
+            node_security_group_ids=pulumi.Output.all(groups.efa.id, groups.nodes.id),
             resources=(*groups.rules, association),
         )
+        self.handle = handle.joined_to(control_plane)
         self.register_outputs(
             {
                 "subnetId": self.subnet_id,

@@ -7,7 +7,7 @@ where Kubernetes is spoken to, the provider. It is built by our component, by a 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import pulumi
@@ -55,6 +55,14 @@ class NetworkHandle:
     """What the nodes carry: the EFA group (all traffic to and from itself) and the group with the way out."""
     resources: tuple[pulumi.Resource, ...] = ()
     """What must stand before a node starts: the NAT route, the S3 gateway endpoint, the security group rules."""
+
+    def joined_to(self, control_plane: ControlPlaneHandle) -> NetworkHandle:
+        """The same network, whose nodes also carry the EKS cluster's own group.
+
+        An EKS cluster that does not carry the nodes' groups reaches its nodes by that group's rule to itself.
+        """
+        groups = pulumi.Output.all(self.node_security_group_ids, control_plane.cluster_security_group_id)
+        return replace(self, node_security_group_ids=groups.apply(lambda known: [*known[0], known[1]]))
 
     @classmethod
     def lookup(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import pulumi
 import pulumi_aws as aws
@@ -18,7 +19,9 @@ from dpd_infra.plan.groups import plan_groups
 from dpd_infra.plan.iam import NODE_MANAGED_POLICIES, node_role
 from dpd_infra.render.hyperpod_cluster import native_arguments, render_cluster
 from dpd_infra.render.lifecycle import lifecycle_scripts
-from dpd_infra.spec.cluster import ClusterSpec
+from dpd_infra.rules.parts import check_part
+from dpd_infra.spec.cluster import ClusterSettings, ClusterSpec
+from dpd_infra.stack import refuse_errors
 
 _SCRIPT_FOLDER = "lifecycle"
 """The folder of the scripts. It never changes: a changed script is a new version of its object and leaves the cluster alone."""
@@ -63,6 +66,7 @@ class HyperPodCluster(Component):
         cluster_name = spec.name or default_name
         groups = {group.name: group.spec.instance_type for group in plan_groups(spec.instance_groups)}
         bucket_name = account.naming.lifecycle_bucket(account.account_id)
+        refuse_errors(check_part(region=account.region, zone=network.zone, **_parts(spec)))
         super().__init__(name, {"clusterName": cluster_name}, opts)
 
         bucket = make_bucket(
@@ -145,3 +149,9 @@ class HyperPodCluster(Component):
             account=account,
             suffix="hyperpod-node-role",
         )
+
+
+def _parts(spec: ClusterSpec) -> dict[str, Any]:
+    """The cluster's spec as a platform's has it: the groups, and what is said of the cluster apart from them."""
+    settings = {name: getattr(spec, name) for name in ClusterSettings.model_fields}
+    return {"instance_groups": spec.instance_groups, "cluster": ClusterSettings(**settings)}

@@ -23,7 +23,9 @@ from dpd_infra.plan.iam import (
     load_balancer_controller_role,
 )
 from dpd_infra.render.addon_values import canonical_json, render_operator_configuration
+from dpd_infra.rules.parts import check_part
 from dpd_infra.spec.operator import OperatorFacts, OperatorSpec
+from dpd_infra.stack import refuse_errors
 
 
 class InferenceOperator(Component):
@@ -68,6 +70,7 @@ class InferenceOperator(Component):
         if vpc_id is None and spec.load_balancer_controller and not spec.adopt:
             raise ValueError("the load balancer controller's role names the VPC: give a network, or a control plane that knows its VPC")
         bucket_name = spec.tls_bucket or account.naming.tls_bucket(account.account_id)
+        refuse_errors(check_part(region=account.region, operator=spec))
         super().__init__(name, {"clusterName": cluster.name}, opts)
         self._account, self._control_plane = account, control_plane
 

@@ -14,7 +14,9 @@ from dpd_infra.components._tags import aws_tags
 from dpd_infra.components.closed_network import flow_logs, interface_endpoints
 from dpd_infra.components.handles import Account, NetworkHandle
 from dpd_infra.plan.subnets import SubnetKind, SubnetPlan, plan_subnets, secondary_cidr
+from dpd_infra.rules.parts import check_part
 from dpd_infra.spec.network import Egress, NetworkSpec
+from dpd_infra.stack import refuse_errors
 
 INTERNAL_LOAD_BALANCER_TAG = "kubernetes.io/role/internal-elb"
 """Marks the subnets of internal load balancers (AWS Load Balancer Controller, subnet discovery)."""
@@ -44,6 +46,7 @@ class Network(Component):
     ) -> None:
         """`cluster_name` is the EKS cluster's: its load balancer controller finds the nodes' group by it. None: it opens no way in."""
         plans = plan_subnets(spec)
+        refuse_errors(check_part(region=account.region, network=spec))
         super().__init__(name, {"zone": spec.zone}, opts)
         self._account, self._at, self._spec = account, name, spec
 

@@ -20,7 +20,9 @@ from dpd_infra.components._tags import aws_tags
 from dpd_infra.components.handles import Account, AddonsHandle, ClusterHandle, ControlPlaneHandle
 from dpd_infra.plan.iam import RolePlan, fsx_csi_role, s3_csi_role
 from dpd_infra.plan.iam.storage_roles import s3_csi_accounts
+from dpd_infra.rules.parts import check_part
 from dpd_infra.spec.addons import NodeAddonsSpec
+from dpd_infra.stack import refuse_errors
 
 
 class NodeAddons(Component):
@@ -61,6 +63,7 @@ class NodeAddons(Component):
         """
         s3_csi_accounts(spec.s3_csi_version)
         buckets = [f"arn:{account.partition}:s3:::{bucket}" for bucket in sorted(set(model_buckets))]
+        refuse_errors(check_part(region=account.region, addons=spec))
         super().__init__(name, {"clusterName": control_plane.name}, opts)
         self._account, self._control_plane = account, control_plane
 

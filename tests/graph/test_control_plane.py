@@ -187,13 +187,15 @@ def test_a_grant_that_names_the_deployer_makes_no_second_entry(preview: bool) ->
 
 
 def test_without_deployer_access_nobody_is_looked_up_and_the_grants_alone_hold(preview: bool) -> None:
-    role = f"arn:aws:iam::{ACCOUNT}:role/team"
-    grants = {"team": AccessGrant(principal_arn=role, policy=AccessPolicy.EDIT, namespaces=("models",))}
+    grants = {
+        "runner": AccessGrant(principal_arn=f"arn:aws:iam::{ACCOUNT}:role/runner", policy=AccessPolicy.CLUSTER_ADMIN),
+        "team": AccessGrant(principal_arn=f"arn:aws:iam::{ACCOUNT}:role/team", policy=AccessPolicy.EDIT, namespaces=("models",)),
+    }
     recording = record(preview, SPEC.model_copy(update={"access": grants, "deployer_access": False}))
     assert recording.invokes == []
-    association = recording.one("AccessPolicyAssociation").inputs
-    assert association["accessScope"] == {"type": "namespace", "namespaces": ["models"]}
-    assert association["policyArn"] == "arn:aws:eks::aws:cluster-access-policy/AmazonEKSEditPolicy"
+    associations = {found.inputs["policyArn"].rsplit("/", 1)[-1]: found.inputs for found in recording.of_type("AccessPolicyAssociation")}
+    assert set(associations) == {"AmazonEKSClusterAdminPolicy", "AmazonEKSEditPolicy"}
+    assert associations["AmazonEKSEditPolicy"]["accessScope"] == {"type": "namespace", "namespaces": ["models"]}
 
 
 def test_every_access_policy_stands_before_any_kubernetes_resource(preview: bool) -> None:
