@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from dpd_infra.catalog.crd import KIND
 from dpd_infra.render.endpoint import endpoint_context, render_endpoint
 from dpd_infra.render.manifest_difference import differences, merge_patch, same
 from dpd_infra.render.short_form import STAND_IN_TYPE, short_form
-from dpd_infra.spec.endpoint import EndpointSpec
+from dpd_infra.spec.endpoint import EndpointName, EndpointSpec
 from dpd_infra.spec.finding import Path, pointer
 
 _SERVER_FIELDS = (
@@ -49,6 +49,12 @@ def import_manifest(document: Any, *, namespace: str | None = None) -> Imported:
     if namespace is not None and "namespace" not in wanted["metadata"]:
         wanted["metadata"]["namespace"] = namespace
     name = wanted["metadata"]["name"]
+    try:
+        TypeAdapter(EndpointName).validate_python(name)
+    except ValidationError as error:
+        raise CannotImport(
+            f"{name!r} cannot be an entry's name: it begins a Service's, so it is a letter, then letters, digits, '-'"
+        ) from error
     # The region is always written: the entry then means the same in every stack.
     context = endpoint_context(name, region="", addon_version="")
     entry = short_form(wanted, name)
