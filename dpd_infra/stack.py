@@ -186,7 +186,8 @@ def _say(findings: Sequence[Finding], documents: Mapping[str, Document]) -> None
     _SAID.set(said)
     for finding in findings:
         key = (finding.rule, finding.subject, finding.what)
-        if key not in said and finding.severity is not Severity.ERROR:
+        # Advice is for `dpd check`: a warning in every `up` that nobody has to act on teaches people to skip warnings.
+        if key not in said and finding.severity is Severity.WARNING:
             said.add(key)
             pulumi.log.warn(block(finding, documents.get(finding.file)))
 

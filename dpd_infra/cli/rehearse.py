@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dpd_infra.cli._output import FAILED, WRONG_USAGE, fail, print_json, refuse
+from dpd_infra.cli._output import FAILED, WRONG_USAGE, fail, print_json, print_report, refuse
+from dpd_infra.spec.finding import Severity
 from dpd_infra.spec.stack_file import find_project_file, find_stack_file
 from dpd_infra.stack import StackSpec, load_file
 
@@ -50,6 +51,8 @@ def command(
     if json:
         print_json(_as_data(result, loaded.spec))
     else:
+        if warnings := [finding for finding in loaded.findings if finding.severity is Severity.WARNING]:
+            print_report(warnings, loaded.documents)
         _show(result, loaded.spec, stack)
 
 
