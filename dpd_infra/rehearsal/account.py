@@ -106,7 +106,8 @@ class SimulatedAccount:
     """An AWS account that lives in memory, and in the JSON file at `path` when one is given.
 
     `dependencies_preinstalled` says that HyperPod's dependency chart is already on every EKS cluster,
-    `operator_preinstalled` that a new HyperPod cluster brings the inference operator's add-on. `fail_on` takes `Failure`s, or an
+    `operator_preinstalled` that a new HyperPod cluster brings the inference operator's add-on (True), does not (False), or does if the
+    program asks for an add-on that it has not made itself (None, the default). `fail_on` takes `Failure`s, or an
     integer N: the Nth create of this account object fails once.
     """
 
@@ -115,7 +116,7 @@ class SimulatedAccount:
         path: Path | None = None,
         *,
         dependencies_preinstalled: bool = False,
-        operator_preinstalled: bool = False,
+        operator_preinstalled: bool | None = None,
         fail_on: int | Failure | Iterable[int | Failure] = (),
         operator: OperatorBehaviour | None = None,
     ) -> None:

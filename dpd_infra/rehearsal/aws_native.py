@@ -8,7 +8,8 @@ from typing import Any
 from dpd_infra.catalog.instance_types import INSTANCE_TYPES
 from dpd_infra.rehearsal.account import Resource, SimulatedAccount
 from dpd_infra.rehearsal.aws import base
-from dpd_infra.rehearsal.aws.eks import API_MODES, OPERATOR_ADDON, active_addon
+from dpd_infra.rehearsal.aws.addons import active_addon, install_operator
+from dpd_infra.rehearsal.aws.eks import API_MODES
 from dpd_infra.rehearsal.errors import SimulatedError
 from dpd_infra.rehearsal.known_types import is_type_of
 from dpd_infra.rehearsal.provider import SimulatedProvider
@@ -46,7 +47,7 @@ class HyperPodCluster(ResourceType):
         self._groups(call, "CREATE")
         arn = call.arn("sagemaker", f"cluster/{call.account.hex('', call.urn, length=12)}")
         if call.account.operator_preinstalled:
-            self._install_operator(call, eks)
+            install_operator(call.account, eks.id, call.region)
         return Made(
             arn,
             {
@@ -125,11 +126,6 @@ class HyperPodCluster(ResourceType):
         if call.account.find(base.BUCKET_OBJECT, f"{bucket}/{key}") is None:
             message = f"Lifecycle script s3://{bucket}/{key} of instance group {group['instanceGroupName']} does not exist."
             raise refused(operation, "InvalidRequest", message)
-
-    def _install_operator(self, call: Call, eks: Resource) -> None:
-        id = f"{eks.id}:{OPERATOR_ADDON}"
-        outputs = {"clusterName": eks.id, "addonName": OPERATOR_ADDON, "addonVersion": "v1.4.0-eksbuild.1", "health": ""}
-        call.account.add(Resource(base.ADDON, id, {}, outputs, region=call.region))
 
 
 def _has_way_out(call: Call, subnet: Resource) -> bool:

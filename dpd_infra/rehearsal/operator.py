@@ -8,7 +8,7 @@ from typing import Any
 
 from dpd_infra.rehearsal.account import Resource, SimulatedAccount
 from dpd_infra.rehearsal.aws import base
-from dpd_infra.rehearsal.aws.eks import OPERATOR_ADDON
+from dpd_infra.rehearsal.aws.addons import OPERATOR_ADDON
 from dpd_infra.rehearsal.aws.storage import WRITTEN_BY_AWS
 from dpd_infra.rehearsal.aws_native import gpus_of
 

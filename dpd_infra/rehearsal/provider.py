@@ -2,30 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from importlib import metadata
-from typing import Any, NoReturn
+from typing import Any
 
 import grpc
 from google.protobuf import empty_pb2
-from pulumi.runtime.proto import plugin_pb2, provider_pb2, provider_pb2_grpc, status_pb2
+from pulumi.runtime.proto import plugin_pb2, provider_pb2, provider_pb2_grpc
 
+from dpd_infra.rehearsal import values
 from dpd_infra.rehearsal.account import Resource, SimulatedAccount
-from dpd_infra.rehearsal.diff import DEFAULTS_KEY, Change, Difference, compare
+from dpd_infra.rehearsal.answers import Answers, diff_response, fail_to_become_ready
+from dpd_infra.rehearsal.diff import DEFAULTS_KEY, Difference, compare
 from dpd_infra.rehearsal.errors import InitError, SimulatedError
 from dpd_infra.rehearsal.simulation import Call, Invoke, Made, ResourceType
-from dpd_infra.rehearsal.wire import UNKNOWN, conceal, decode, encode, overlay, reveal
-
-_KINDS = {
-    (Change.ADD, False): provider_pb2.PropertyDiff.ADD,
-    (Change.ADD, True): provider_pb2.PropertyDiff.ADD_REPLACE,
-    (Change.DELETE, False): provider_pb2.PropertyDiff.DELETE,
-    (Change.DELETE, True): provider_pb2.PropertyDiff.DELETE_REPLACE,
-    (Change.UPDATE, False): provider_pb2.PropertyDiff.UPDATE,
-    (Change.UPDATE, True): provider_pb2.PropertyDiff.UPDATE_REPLACE,
-}
+from dpd_infra.rehearsal.wire import UNKNOWN, conceal, decode, encode, reveal
 
 
 class SimulatedProvider(provider_pb2_grpc.ResourceProviderServicer):
@@ -101,10 +92,10 @@ class SimulatedProvider(provider_pb2_grpc.ResourceProviderServicer):
 
     def DiffConfig(self, request: provider_pb2.DiffRequest, context: grpc.ServicerContext) -> provider_pb2.DiffResponse:
         old = request.old_inputs if request.old_inputs.fields else request.olds
-        return _diff_response(self.diff_settings(reveal(decode(old)), reveal(decode(request.news))), delete_first=False)
+        return diff_response(self.diff_settings(reveal(decode(old)), reveal(decode(request.news))), delete_first=False)
 
     def Configure(self, request: provider_pb2.ConfigureRequest, context: grpc.ServicerContext) -> provider_pb2.ConfigureResponse:
-        with _Answers(context):
+        with Answers(context):
             settings = self.configure(reveal(decode(request.args)))
             with self.account.lock:
                 self._settings[context.peer()] = settings
@@ -118,7 +109,7 @@ class SimulatedProvider(provider_pb2_grpc.ResourceProviderServicer):
     # Resources
 
     def Check(self, request: provider_pb2.CheckRequest, context: grpc.ServicerContext) -> provider_pb2.CheckResponse:
-        with _Answers(context):
+        with Answers(context):
             token = _type_of(request.urn)
             kind = self.type_for(token)
             inputs = self.name_automatically(kind, request, decode(request.news))
@@ -136,21 +127,21 @@ class SimulatedProvider(provider_pb2_grpc.ResourceProviderServicer):
         return {**inputs, kind.autoname: name, DEFAULTS_KEY: [kind.autoname]}
 
     def Diff(self, request: provider_pb2.DiffRequest, context: grpc.ServicerContext) -> provider_pb2.DiffResponse:
-        with _Answers(context):
+        with Answers(context):
             kind = self.type_for(_type_of(request.urn))
             old, new = reveal(decode(request.old_inputs)), reveal(decode(request.news))
             call = self._call(context, request.urn, new, id=request.id)
             forced = (*kind.replace_on, *kind.extra_replaces(call, old))
             difference = compare(old, new, replace_on=forced, unordered=kind.unordered)
-            return _diff_response(difference, delete_first=kind.delete_first(call, old))
+            return diff_response(difference, delete_first=kind.delete_first(call, old))
 
     def Create(self, request: provider_pb2.CreateRequest, context: grpc.ServicerContext) -> provider_pb2.CreateResponse:
-        with _Answers(context):
+        with Answers(context):
             given = decode(request.properties)
             call = self._call(context, request.urn, given, timeout=request.timeout)
             kind = self.type_for(call.token)
             if request.preview:
-                return provider_pb2.CreateResponse(properties=encode(_with_unknowns(given, kind)))
+                return provider_pb2.CreateResponse(properties=encode(values.with_unknowns(given, kind)))
             with self.account.operation("create", call.token, request.urn) as (ids, fault):
                 self.authorize(call)
                 failed: InitError | None = None
@@ -159,15 +150,15 @@ class SimulatedProvider(provider_pb2_grpc.ResourceProviderServicer):
                     failed = InitError([fault.message], id=made.id, outputs=made.outputs) if fault else None
                 except InitError as error:
                     made, failed = Made(error.id, error.outputs), error
-                outputs = self.finish(call, _outputs(given, made.outputs))
+                outputs = self.finish(call, values.outputs(given, made.outputs))
                 self._remember(call, kind, made.id, given, outputs)
                 ids.append(made.id)
                 if failed is not None:
-                    _fail_to_become_ready(context, failed, outputs)
+                    fail_to_become_ready(context, failed, outputs)
             return provider_pb2.CreateResponse(id=made.id, properties=encode(outputs))
 
     def Update(self, request: provider_pb2.UpdateRequest, context: grpc.ServicerContext) -> provider_pb2.UpdateResponse:
-        with _Answers(context):
+        with Answers(context):
             given, old = decode(request.news), decode(request.olds)
             call = self._call(context, request.urn, given, id=request.id, timeout=request.timeout)
             kind = self.type_for(call.token)
@@ -175,31 +166,31 @@ class SimulatedProvider(provider_pb2_grpc.ResourceProviderServicer):
             computed = {key: value for key, value in old.items() if key not in decode(request.old_inputs)}
             if request.preview:
                 unknown = dict.fromkeys(kind.volatile, UNKNOWN)
-                return provider_pb2.UpdateResponse(properties=encode(_keep_inside({**computed, **given}, old, kind) | unknown))
+                return provider_pb2.UpdateResponse(properties=encode(values.keep_inside({**computed, **given}, old, kind) | unknown))
             with self.account.operation("update", call.token, request.urn) as (ids, _):
                 ids.append(request.id)
                 self.authorize(call)
                 if call.record is None:
                     raise SimulatedError(f"reading {call.token} ({request.id}): couldn't find resource")
-                base = _keep_inside({**computed, **given}, old, kind)
+                base = values.keep_inside({**computed, **given}, old, kind)
                 before = decode(request.old_inputs)
                 untouched = {key: base[key] for key in given if key in before and reveal(before[key]) == reveal(given[key])}
                 # An update only sends what changed: what somebody else set meanwhile (an autoscaler's count) stays.
-                base |= _live(untouched, call.record.outputs)
+                base |= values.live(untouched, call.record.outputs)
                 failed: InitError | None = None
                 try:
                     changed = kind.update(call)
                 except InitError as error:
                     failed, changed = error, error.outputs
-                outputs = self.finish(call, _outputs(base, changed))
+                outputs = self.finish(call, values.outputs(base, changed))
                 call.record.inputs, call.record.outputs = conceal(given), conceal(outputs)
                 if failed is not None:
                     self.account.save()
-                    _fail_to_become_ready(context, failed, outputs)
+                    fail_to_become_ready(context, failed, outputs)
             return provider_pb2.UpdateResponse(properties=encode(outputs))
 
     def Delete(self, request: provider_pb2.DeleteRequest, context: grpc.ServicerContext) -> empty_pb2.Empty:
-        with _Answers(context):
+        with Answers(context):
             call = self._call(context, request.urn, decode(request.old_inputs), id=request.id, timeout=request.timeout)
             if call.record is None:
                 return empty_pb2.Empty()
@@ -211,20 +202,20 @@ class SimulatedProvider(provider_pb2_grpc.ResourceProviderServicer):
             return empty_pb2.Empty()
 
     def Read(self, request: provider_pb2.ReadRequest, context: grpc.ServicerContext) -> provider_pb2.ReadResponse:
-        with _Answers(context):
+        with Answers(context):
             call = self._call(context, request.urn, decode(request.inputs), id=request.id)
             if call.record is None:
                 return provider_pb2.ReadResponse()
             if request.properties.fields:
-                live = _live(decode(request.properties), call.record.outputs)
-                inputs = _live(decode(request.inputs), call.record.outputs)
+                live = values.live(decode(request.properties), call.record.outputs)
+                inputs = values.live(decode(request.inputs), call.record.outputs)
                 return provider_pb2.ReadResponse(id=request.id, properties=encode(live), inputs=encode(inputs))
             return provider_pb2.ReadResponse(id=request.id, properties=encode(call.record.outputs), inputs=encode(call.record.inputs))
 
     # Functions
 
     def Invoke(self, request: provider_pb2.InvokeRequest, context: grpc.ServicerContext) -> provider_pb2.InvokeResponse:
-        with _Answers(context):
+        with Answers(context):
             invoke = self.invokes.get(request.tok)
             if invoke is None:
                 raise SimulatedError(f"the rehearsal does not simulate the function {request.tok}")
@@ -239,11 +230,11 @@ class SimulatedProvider(provider_pb2_grpc.ResourceProviderServicer):
                 return response
 
     def Call(self, request: provider_pb2.CallRequest, context: grpc.ServicerContext) -> provider_pb2.CallResponse:
-        with _Answers(context):
+        with Answers(context):
             raise SimulatedError(f"the rehearsal does not simulate the method {request.tok}")
 
     def Construct(self, request: provider_pb2.ConstructRequest, context: grpc.ServicerContext) -> provider_pb2.ConstructResponse:
-        with _Answers(context):
+        with Answers(context):
             return self.construct(request, context)
 
     # Helpers
@@ -271,87 +262,3 @@ def sdk_version(distribution: str) -> str:
 def _type_of(urn: str) -> str:
     """The resource's own type: the last of the `$`-joined types in a URN."""
     return urn.split("::")[2].rsplit("$", 1)[-1]
-
-
-def _outputs(given: Mapping[str, Any], computed: Mapping[str, Any]) -> dict[str, Any]:
-    outputs = overlay(given, computed)
-    outputs.pop(DEFAULTS_KEY, None)
-    return outputs
-
-
-def _with_unknowns(given: Mapping[str, Any], kind: ResourceType) -> dict[str, Any]:
-    outputs = {key: value for key, value in given.items() if key != DEFAULTS_KEY}
-    for path in kind.unknown_inside:
-        outputs = overlay(outputs, _nest(path.split("."), UNKNOWN))
-    return outputs
-
-
-def _keep_inside(outputs: dict[str, Any], old: Mapping[str, Any], kind: ResourceType) -> dict[str, Any]:
-    """Carry over what the service once added inside an input."""
-    for path in kind.unknown_inside:
-        value: Any = old
-        for key in path.split("."):
-            value = reveal(value).get(key) if isinstance(reveal(value), Mapping) else None
-        if value is not None:
-            outputs = overlay(outputs, _nest(path.split("."), value))
-    return outputs
-
-
-def _nest(keys: list[str], value: Any) -> dict[str, Any]:
-    return {keys[0]: value if len(keys) == 1 else _nest(keys[1:], value)}
-
-
-def _live(known: Any, live: Any) -> Any:
-    """What the engine knows, replaced where the account's values differ. Nothing is added: a provider adopts no input that was not given.
-
-    Secrets compare by their digest, so they stay as they are.
-    """
-    if isinstance(known, Mapping) and isinstance(live, Mapping):
-        return {key: _live(value, live[key]) if key in live else value for key, value in known.items()}
-    return known if conceal(known) == live else live
-
-
-def _diff_response(difference: Difference, *, delete_first: bool) -> provider_pb2.DiffResponse:
-    some = provider_pb2.DiffResponse.DIFF_SOME if difference.changes else provider_pb2.DiffResponse.DIFF_NONE
-    return provider_pb2.DiffResponse(
-        changes=some,
-        diffs=difference.top_level,
-        replaces=sorted({re.split(r"[.\[]", path, maxsplit=1)[0] for path in difference.replaces}),
-        deleteBeforeReplace=delete_first,
-        hasDetailedDiff=True,
-        detailedDiff={
-            path: provider_pb2.PropertyDiff(kind=_KINDS[change, path in difference.replaces], inputDiff=True)
-            for path, change in difference.changes.items()
-        },
-    )
-
-
-def _fail_to_become_ready(context: grpc.ServicerContext, error: InitError, outputs: Mapping[str, Any]) -> NoReturn:
-    """End the call as a provider does whose resource exists but is not ready."""
-    detail = provider_pb2.ErrorResourceInitFailed(id=error.id, properties=encode(outputs), reasons=error.reasons)
-    status = status_pb2.Status(code=grpc.StatusCode.UNKNOWN.value[0], message=str(error))
-    status.details.add().Pack(detail)
-    context.set_trailing_metadata((("grpc-status-details-bin", status.SerializeToString()),))
-    with suppress(Exception):  # how grpc leaves an aborted call
-        context.abort(grpc.StatusCode.UNKNOWN, str(error))
-    raise _Aborted
-
-
-class _Aborted(Exception):
-    """The call has been answered with an error already."""
-
-
-class _Answers:
-    """Turn a `SimulatedError` into the gRPC error that carries its message."""
-
-    def __init__(self, context: grpc.ServicerContext) -> None:
-        self.context = context
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, SimulatedError):
-            self.context.abort(grpc.StatusCode.UNKNOWN, str(error))
-        if isinstance(error, Exception) and not isinstance(error, _Aborted):
-            self.context.abort(grpc.StatusCode.INTERNAL, f"the simulation failed: {type(error).__name__}: {error}")

@@ -167,11 +167,11 @@ def failure_message(outcome: Outcome) -> str:
     about = [item for item in errors if item.urn and f"::{STACK_TYPE}::" not in item.urn]
     if about:
         text = "\n".join(f"{item.name} ({_type(item.urn)}): {_plain(item.message)}" for item in about)
-    elif outcome.late_failure is not None:
-        text = outcome.late_failure
     else:
-        told = [_plain(item.message) for item in errors if item.message != "update failed"]
-        text = "\n".join(dict.fromkeys(told)) or _plain(outcome.error or "")
+        late = outcome.late_failure
+        # The engine repeats what its host ended with; what else it says is the cause of that.
+        told = [_plain(item.message) for item in errors if item.message != "update failed" and not (late and late in item.message)]
+        text = "\n".join(dict.fromkeys(told)) or late or _plain(outcome.error or "")
     if "no resource plugin" in text:
         text += f"\nA rehearsal simulates these packages: {', '.join(kind.package for kind in PACKAGES)}."
     return text

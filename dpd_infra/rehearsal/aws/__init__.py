@@ -7,13 +7,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from dpd_infra.rehearsal.account import SimulatedAccount
-from dpd_infra.rehearsal.aws import eks, functions, identity, network, storage
+from dpd_infra.rehearsal.aws import addons, eks, functions, identity, network, routing, storage
 from dpd_infra.rehearsal.aws.base import GenericType
 from dpd_infra.rehearsal.errors import SimulatedError
 from dpd_infra.rehearsal.known_types import is_type_of
 from dpd_infra.rehearsal.provider import SimulatedProvider
 from dpd_infra.rehearsal.simulation import Call, ResourceType
 from dpd_infra.rehearsal.wire import overlay
+
+_TYPES = (*network.TYPES, *routing.TYPES, *identity.TYPES, *storage.TYPES, *eks.TYPES, *addons.TYPES)
 
 
 class AwsProvider(SimulatedProvider):
@@ -23,7 +25,7 @@ class AwsProvider(SimulatedProvider):
     distribution = "pulumi-aws"
 
     def __init__(self, account: SimulatedAccount) -> None:
-        super().__init__(account, (*network.TYPES, *identity.TYPES, *storage.TYPES, *eks.TYPES), functions.FUNCTIONS)
+        super().__init__(account, _TYPES, functions.FUNCTIONS)
 
     def type_for(self, token: str) -> ResourceType:
         if token not in self.types:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from dpd_infra.rehearsal.account import Resource
+from dpd_infra.rehearsal.account import Resource, SimulatedAccount
 from dpd_infra.rehearsal.errors import AwsError
 from dpd_infra.rehearsal.simulation import Call, Made, ResourceType
 from dpd_infra.rehearsal.wire import Unknown
@@ -91,6 +91,16 @@ def name_problem(call: Call, property: str, pattern: str, rule: str) -> dict[str
     if value is None or isinstance(value, Unknown) or re.fullmatch(pattern, str(value)):
         return {}
     return {property: f"invalid value for {property} ({rule}): {value}"}
+
+
+def violation(operation: str, message: str) -> AwsError:
+    """EC2's refusal to delete what others need."""
+    return AwsError("EC2", operation, "DependencyViolation", message)
+
+
+def needs(account: SimulatedAccount, tokens: tuple[str, ...], key: str, id: str) -> list[Resource]:
+    """The resources of these types that name `id` in that output."""
+    return [item for item in account.all(*tokens) if item.outputs.get(key) == id or id in (item.outputs.get(key) or [])]
 
 
 class GenericType(ResourceType):

@@ -3,42 +3,22 @@
 from __future__ import annotations
 
 import base64
-import json
 from collections.abc import Mapping
 from typing import Any
 
-from dpd_infra.catalog.addons import CONTROL_PLANE_ADDONS
-from dpd_infra.catalog.addons import NODE_ADDONS as CATALOG_NODE_ADDONS
 from dpd_infra.rehearsal.account import Resource
 from dpd_infra.rehearsal.aws import base
 from dpd_infra.rehearsal.aws.base import existing_security_group, existing_subnet, name_problem
-from dpd_infra.rehearsal.errors import AwsError, InitError
+from dpd_infra.rehearsal.errors import AwsError
 from dpd_infra.rehearsal.simulation import Call, Made, ResourceType
 
 CLUSTER_POLICY = "arn:aws:iam::aws:policy/AmazonEKSClusterPolicy"
 MINIMUM_ZONES = 2
 API_MODES = ("API", "API_AND_CONFIG_MAP")
-OPERATOR_ADDON = "amazon-sagemaker-hyperpod-inference"
-NODE_ADDONS = frozenset({"coredns", "cert-manager", "aws-mountpoint-s3-csi-driver", "aws-fsx-csi-driver", "metrics-server", OPERATOR_ADDON})
-"""Add-ons whose pods need a node before they turn ACTIVE."""
-
-OPERATOR_ROLE_PREFIX = "SageMakerHyperPodInference"
 
 
-def _default_version(addon: str) -> str:
-    """What an unpinned add-on gets: the lowest version that is documented to work, because the real default moves with the service."""
-    minimum = next((known.minimum for known in (*CONTROL_PLANE_ADDONS, *CATALOG_NODE_ADDONS) if known.name == addon), None) or "v1.0.0"
-    return minimum if "-eksbuild." in minimum else f"{minimum}-eksbuild.1"
-
-
-def nodes(call: Call, cluster: str) -> int:
-    """Nodes that HyperPod clusters have put into an EKS cluster."""
-    arn = call.arn("eks", f"cluster/{cluster}")
-    hyperpod = [item for item in call.account.all(base.HYPERPOD_CLUSTER) if item.get("orchestrator.eks.clusterArn") == arn]
-    return sum(int(group.get("instanceCount", 0)) for item in hyperpod for group in item.outputs.get("instanceGroups") or [])
-
-
-def _refused(operation: str, code: str, message: str, status: int = 400) -> AwsError:
+def refused(operation: str, code: str, message: str, status: int = 400) -> AwsError:
+    """An error of the EKS API."""
     return AwsError("EKS", operation, code, message, status=status)
 
 
@@ -46,7 +26,7 @@ def existing_cluster(call: Call, name: str, operation: str) -> Resource:
     """The EKS cluster with that name."""
     found = call.account.find(base.CLUSTER, name, region=call.region)
     if found is None:
-        raise _refused(operation, "ResourceNotFoundException", f"No cluster found for name: {name}.", 404)
+        raise refused(operation, "ResourceNotFoundException", f"No cluster found for name: {name}.", 404)
     return found
 
 
@@ -78,7 +58,7 @@ class Cluster(ResourceType):
     def create(self, call: Call) -> Made:
         name = call.text("name")
         if call.account.find(base.CLUSTER, name, region=call.region):
-            raise _refused("CreateCluster", "ResourceInUseException", f"Cluster already exists with name: {name}", 409)
+            raise refused("CreateCluster", "ResourceInUseException", f"Cluster already exists with name: {name}", 409)
         self._role(call)
         vpc = self._network(call)
         key = call.account.hex("", call.urn, length=32).upper()
@@ -108,24 +88,24 @@ class Cluster(ResourceType):
         role = call.account.first(base.ROLE, arn=arn)
         if role is None:
             message = f"Role with arn: {arn}, could not be assumed because it does not exist or the trusted entity is not correct"
-            raise _refused("CreateCluster", "InvalidParameterException", message)
+            raise refused("CreateCluster", "InvalidParameterException", message)
         if not call.account.all(base.ROLE_POLICY_ATTACHMENT, role=role.id, policyArn=CLUSTER_POLICY):
             message = (
                 "The provided role doesn't have the Amazon EKS Managed Policies associated with it. Please ensure the following policies"
             )
-            raise _refused("CreateCluster", "InvalidRequestException", f"{message} [{CLUSTER_POLICY}] are attached")
+            raise refused("CreateCluster", "InvalidRequestException", f"{message} [{CLUSTER_POLICY}] are attached")
 
     def _network(self, call: Call) -> str:
         config = call.inputs.get("vpcConfig") or {}
         subnets = [existing_subnet(call, id, "CreateCluster", "EKS") for id in config.get("subnetIds") or []]
         if len({subnet.outputs["availabilityZone"] for subnet in subnets}) < MINIMUM_ZONES:
             message = "Subnets specified must be in at least two different AZs"
-            raise _refused("CreateCluster", "InvalidParameterException", message)
+            raise refused("CreateCluster", "InvalidParameterException", message)
         for group in config.get("securityGroupIds") or []:
             existing_security_group(call, group, "CreateCluster", "EKS")
         if not config.get("endpointPrivateAccess") and config.get("endpointPublicAccess") is False:
             message = "Private and public endpoint access cannot be false"
-            raise _refused("CreateCluster", "InvalidParameterException", message)
+            raise refused("CreateCluster", "InvalidParameterException", message)
         return str(subnets[0].outputs["vpcId"])
 
     def _log_group(self, call: Call, name: str) -> None:
@@ -138,117 +118,19 @@ class Cluster(ResourceType):
         old, new = call.record.get("accessConfig.authenticationMode") if call.record else None, call.text("accessConfig.authenticationMode")
         if old == "API" and new != "API":
             message = f"Unsupported authentication mode update from {old} to {new}"
-            raise _refused("UpdateClusterConfig", "InvalidParameterException", message)
+            raise refused("UpdateClusterConfig", "InvalidParameterException", message)
         return {}
 
     def delete(self, call: Call) -> None:
         if call.inputs.get("deletionProtection"):
             message = f"Cluster {call.id} cannot be deleted because deletion protection is enabled"
-            raise _refused("DeleteCluster", "InvalidRequestException", message)
+            raise refused("DeleteCluster", "InvalidRequestException", message)
         arn = call.now().get("arn")
         if any(item.get("orchestrator.eks.clusterArn") == arn for item in call.account.all(base.HYPERPOD_CLUSTER)):
-            raise _refused("DeleteCluster", "ResourceInUseException", "Cluster has HyperPod clusters attached", 409)
-        for item in call.account.in_cluster(call.id):
+            raise refused("DeleteCluster", "ResourceInUseException", "Cluster has HyperPod clusters attached", 409)
+        left = [item for item in call.account.all(base.ADDON) if item.outputs.get("clusterName") == call.id and item.region == call.region]
+        for item in (*call.account.in_cluster(call.id), *left):
             call.account.remove(item)
-
-
-class Addon(ResourceType):
-    """An EKS add-on. One that does not become ACTIVE stays in the state as failed and is tried again by the next update."""
-
-    token = base.ADDON
-    replace_on = ("clusterName", "addonName")
-
-    def create(self, call: Call) -> Made:
-        cluster, name = call.text("clusterName"), call.text("addonName")
-        existing_cluster(call, cluster, "CreateAddon")
-        id = f"{cluster}:{name}"
-        if call.account.find(base.ADDON, id, region=call.region):
-            raise _refused("CreateAddon", "ResourceInUseException", "Addon already exists.", 409)
-        _configuration(call, "CreateAddon")
-        outputs = {
-            "addonVersion": call.text("addonVersion", _default_version(name)),
-            "arn": call.arn("eks", f"addon/{cluster}/{name}/{call.account.hex('', call.urn, length=8)}"),
-            "createdAt": "2026-01-01T00:00:00Z",
-            "modifiedAt": "2026-01-01T00:00:00Z",
-        }
-        problem = addon_problem(call, cluster, name)
-        if problem:
-            raise InitError([f"waiting for EKS Add-On ({id}) create: {problem}"], id=id, outputs={**outputs, "health": problem})
-        return Made(id, {**outputs, "health": ""})
-
-    def update(self, call: Call) -> Mapping[str, Any]:
-        _configuration(call, "UpdateAddon")
-        problem = addon_problem(call, call.text("clusterName"), call.text("addonName"))
-        if problem:
-            raise InitError([f"waiting for EKS Add-On ({call.id}) update: {problem}"], id=call.id, outputs={"health": problem})
-        return {"modifiedAt": "2026-01-02T00:00:00Z", "health": ""}
-
-    def delete(self, call: Call) -> None:
-        cluster = call.text("clusterName")
-        if call.text("addonName") != OPERATOR_ADDON:
-            return
-        left = [item.id for item in call.account.in_cluster(cluster) if item.type.endswith(":InferenceEndpointConfig")]
-        if left:
-            message = (
-                f"waiting for EKS Add-On ({call.id}) delete: unexpected state 'DELETE_FAILED', wanted target ''. last error: "
-                f"K8sResourceConflict: InferenceEndpointConfigs still hold finalizers: {', '.join(left)}"
-            )
-            raise _refused("DeleteAddon", "InvalidRequestException", message)
-
-
-def active_addon(call: Call, cluster: str, name: str) -> bool:
-    """Whether an add-on of the cluster is ACTIVE."""
-    found = call.account.find(base.ADDON, f"{cluster}:{name}", region=call.region)
-    return found is not None and not found.outputs.get("health")
-
-
-def _configuration(call: Call, operation: str) -> dict[str, Any]:
-    text = call.text("configurationValues")
-    try:
-        values = json.loads(text) if text else {}
-    except ValueError:
-        values = None
-    if not isinstance(values, dict):
-        message = "ConfigurationValue provided in request is not supported: not a JSON object"
-        raise _refused(operation, "InvalidParameterException", message)
-    if call.text("addonName") == OPERATOR_ADDON:
-        missing = [key for key in ("executionRoleArn", "tlsCertificateS3Bucket") if not values.get(key)]
-        if missing:
-            fields = ", ".join(f"[$.{key}: is missing but it is required]" for key in missing)
-            message = f"ConfigurationValue provided in request is not supported: Json schema validation failed with error: {fields}"
-            raise _refused(operation, "InvalidParameterException", message)
-    return values
-
-
-def addon_problem(call: Call, cluster: str, name: str) -> str:
-    """Why an add-on does not become ACTIVE, or an empty string."""
-    if name in NODE_ADDONS and not nodes(call, cluster):
-        last = f"{name}: InsufficientNumberOfReplicas: The add-on is unhealthy because it doesn't have the desired number of replicas."
-        return f"timeout while waiting for state to become 'ACTIVE' (last state: 'DEGRADED', timeout: 20m0s). last error: {last}"
-    problem = _operator_problem(call, cluster) if name == OPERATOR_ADDON else ""
-    return f"unexpected state 'CREATE_FAILED', wanted target 'ACTIVE'. last error: {name}: {problem}" if problem else ""
-
-
-def _operator_problem(call: Call, cluster: str) -> str:
-    # Messages: hyperpod.md of the operator's troubleshooting pages and its chart's init container.
-    for addon, message in (
-        ("aws-mountpoint-s3-csi-driver", "S3 CSI driver not installed (missing CSIDriver s3.csi.aws.com)"),
-        ("aws-fsx-csi-driver", "FSx CSI driver not installed (missing CSIDriver fsx.csi.aws.com)"),
-        ("cert-manager", "Missing required CRD: certificaterequests.cert-manager.io"),
-    ):
-        if not active_addon(call, cluster, addon):
-            return message
-    values = _configuration(call, "CreateAddon")
-    role = str(values["executionRoleArn"]).rsplit("/", 1)[-1]
-    if not role.startswith(OPERATOR_ROLE_PREFIX):
-        return f"executionRoleArn must have a role name with prefix '{OPERATOR_ROLE_PREFIX}'"
-    issuer = existing_cluster(call, cluster, "CreateAddon").outputs["identities"][0]["oidcs"][0]["issuer"]
-    provider = call.arn("iam", f"oidc-provider/{issuer.removeprefix('https://')}", region=False)
-    if call.account.find(base.OIDC_PROVIDER, provider) is None or call.account.first(base.ROLE, arn=values["executionRoleArn"]) is None:
-        return "UpdateClusterInference: Not authorized to perform sts:AssumeRoleWithWebIdentity"
-    if call.account.find(base.BUCKET, values["tlsCertificateS3Bucket"]) is None:
-        return f"NoSuchBucket: The specified bucket does not exist: {values['tlsCertificateS3Bucket']}"
-    return ""
 
 
 class AccessEntry(ResourceType):
@@ -263,13 +145,13 @@ class AccessEntry(ResourceType):
         if cluster.get("accessConfig.authenticationMode") not in API_MODES:
             modes = "[API, API_AND_CONFIG_MAP]"
             message = f"The cluster's authentication mode must be set to one of {modes} to perform this operation."
-            raise _refused("CreateAccessEntry", "InvalidRequestException", message)
+            raise refused("CreateAccessEntry", "InvalidRequestException", message)
         if not principal.startswith("arn:aws:iam::"):
-            raise _refused("CreateAccessEntry", "InvalidParameterException", "The principalArn parameter format is not valid")
+            raise refused("CreateAccessEntry", "InvalidParameterException", "The principalArn parameter format is not valid")
         taken = call.account.find(base.ACCESS_ENTRY, f"{name}:{principal}", region=call.region) is not None
         if taken or (principal == call.account.deployer_role_arn and creator_is_admin(cluster)):
             message = "The specified access entry resource is already in use on this cluster."
-            raise _refused("CreateAccessEntry", "ResourceInUseException", message, 409)
+            raise refused("CreateAccessEntry", "ResourceInUseException", message, 409)
         arn = call.arn("eks", f"access-entry/{name}/{call.account.hex('', call.urn, length=8)}")
         return Made(f"{name}:{principal}", {"accessEntryArn": arn, "createdAt": "2026-01-01T00:00:00Z", "userName": principal})
 
@@ -292,10 +174,10 @@ class AccessPolicyAssociation(ResourceType):
             message = (
                 "The specified principalArn could not be found. You can view your available access entries with 'list-access-entries'."
             )
-            raise _refused("AssociateAccessPolicy", "ResourceNotFoundException", message, 404)
+            raise refused("AssociateAccessPolicy", "ResourceNotFoundException", message, 404)
         policy = call.text("policyArn")
         if not policy.startswith("arn:aws:eks::aws:cluster-access-policy/"):
-            raise _refused("AssociateAccessPolicy", "InvalidParameterException", "The policyArn parameter format is not valid")
+            raise refused("AssociateAccessPolicy", "InvalidParameterException", "The policyArn parameter format is not valid")
         return Made(f"{name}#{principal}#{policy}", {"associatedAt": "2026-01-01T00:00:00Z", "modifiedAt": "2026-01-01T00:00:00Z"})
 
 
@@ -312,4 +194,4 @@ class PodIdentityAssociation(ResourceType):
         return Made(id, {"associationArn": call.arn("eks", f"podidentityassociation/{cluster}/{id}"), "associationId": id})
 
 
-TYPES: tuple[ResourceType, ...] = (Cluster(), Addon(), AccessEntry(), AccessPolicyAssociation(), PodIdentityAssociation())
+TYPES: tuple[ResourceType, ...] = (Cluster(), AccessEntry(), AccessPolicyAssociation(), PodIdentityAssociation())

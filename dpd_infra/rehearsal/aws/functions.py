@@ -9,6 +9,7 @@ from typing import Any
 
 from dpd_infra.rehearsal.account import SimulatedAccount
 from dpd_infra.rehearsal.aws import base
+from dpd_infra.rehearsal.aws.addons import OPERATOR_ADDON, install_operator
 from dpd_infra.rehearsal.aws.network import zone_id, zones
 from dpd_infra.rehearsal.errors import AwsError
 from dpd_infra.rehearsal.simulation import Invoke
@@ -84,11 +85,23 @@ def _cluster(account: SimulatedAccount, settings: Mapping[str, Any], arguments: 
 
 def _addon(account: SimulatedAccount, settings: Mapping[str, Any], arguments: Mapping[str, Any]) -> Mapping[str, Any]:
     id = f"{arguments['clusterName']}:{arguments['addonName']}"
-    found = account.find(base.ADDON, id, region=str(settings["region"]))
+    region = str(settings["region"])
+    found = account.find(base.ADDON, id, region=region)
+    if found is None and _came_with_hyperpod(account, region, arguments):
+        found = install_operator(account, str(arguments["clusterName"]), region)
     if found is None:
         code, message = "ResourceNotFoundException", f"No addon: {arguments['addonName']} found in cluster: {arguments['clusterName']}"
         raise AwsError("EKS", "DescribeAddon", code, message, status=404)
     return {"configurationValues": "", "podIdentityAssociations": [], "serviceAccountRoleArn": "", "tags": {}, **found.outputs, "id": id}
+
+
+def _came_with_hyperpod(account: SimulatedAccount, region: str, arguments: Mapping[str, Any]) -> bool:
+    # A program that asks for an operator it has not made expects the one that its HyperPod cluster brought.
+    if arguments["addonName"] != OPERATOR_ADDON or account.operator_preinstalled is False:
+        return False
+    eks = account.find(base.CLUSTER, str(arguments["clusterName"]), region=region)
+    clusters = account.all(base.HYPERPOD_CLUSTER)
+    return eks is not None and any(item.get("orchestrator.eks.clusterArn") == eks.outputs["arn"] for item in clusters)
 
 
 def _subnet(account: SimulatedAccount, settings: Mapping[str, Any], arguments: Mapping[str, Any]) -> Mapping[str, Any]:

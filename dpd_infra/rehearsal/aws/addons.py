@@ -1,0 +1,153 @@
+"""Simulated EKS add-ons: those that wait for nodes, and the inference operator that waits for the others."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from dpd_infra.catalog.addons import CONTROL_PLANE_ADDONS
+from dpd_infra.catalog.addons import NODE_ADDONS as CATALOG_NODE_ADDONS
+from dpd_infra.rehearsal.account import Resource, SimulatedAccount
+from dpd_infra.rehearsal.aws import base
+from dpd_infra.rehearsal.aws.eks import existing_cluster, refused
+from dpd_infra.rehearsal.errors import InitError
+from dpd_infra.rehearsal.simulation import Call, Made, ResourceType
+
+OPERATOR_ADDON = "amazon-sagemaker-hyperpod-inference"
+NODE_ADDONS = frozenset({"coredns", "cert-manager", "aws-mountpoint-s3-csi-driver", "aws-fsx-csi-driver", "metrics-server", OPERATOR_ADDON})
+"""Add-ons whose pods need a node before they turn ACTIVE."""
+
+PREINSTALLED_OPERATOR = "v1.4.0-eksbuild.1"
+"""The version of an operator that came with its HyperPod cluster: a stand-in, what AWS installs today is for AWS to say."""
+
+OPERATOR_ROLE_PREFIX = "SageMakerHyperPodInference"
+
+
+def _default_version(addon: str) -> str:
+    """What an unpinned add-on gets: the lowest version that is documented to work, because the real default moves with the service."""
+    minimum = next((known.minimum for known in (*CONTROL_PLANE_ADDONS, *CATALOG_NODE_ADDONS) if known.name == addon), None) or "v1.0.0"
+    return minimum if "-eksbuild." in minimum else f"{minimum}-eksbuild.1"
+
+
+def nodes(call: Call, cluster: str) -> int:
+    """Nodes that HyperPod clusters have put into an EKS cluster."""
+    arn = call.arn("eks", f"cluster/{cluster}")
+    hyperpod = [item for item in call.account.all(base.HYPERPOD_CLUSTER) if item.get("orchestrator.eks.clusterArn") == arn]
+    return sum(int(group.get("instanceCount", 0)) for item in hyperpod for group in item.outputs.get("instanceGroups") or [])
+
+
+class Addon(ResourceType):
+    """An EKS add-on. One that does not become ACTIVE stays in the state as failed and is tried again by the next update."""
+
+    token = base.ADDON
+    replace_on = ("clusterName", "addonName")
+
+    def create(self, call: Call) -> Made:
+        cluster, name = call.text("clusterName"), call.text("addonName")
+        existing_cluster(call, cluster, "CreateAddon")
+        id = f"{cluster}:{name}"
+        if call.account.find(base.ADDON, id, region=call.region):
+            raise refused("CreateAddon", "ResourceInUseException", "Addon already exists.", 409)
+        _configuration(call, "CreateAddon")
+        outputs = {
+            "addonVersion": call.text("addonVersion", _default_version(name)),
+            "arn": call.arn("eks", f"addon/{cluster}/{name}/{call.account.hex('', call.urn, length=8)}"),
+            "createdAt": "2026-01-01T00:00:00Z",
+            "modifiedAt": "2026-01-01T00:00:00Z",
+        }
+        problem = addon_problem(call, cluster, name)
+        if problem:
+            raise InitError([f"waiting for EKS Add-On ({id}) create: {problem}"], id=id, outputs={**outputs, "health": problem})
+        return Made(id, {**outputs, "health": ""})
+
+    def update(self, call: Call) -> Mapping[str, Any]:
+        _configuration(call, "UpdateAddon")
+        problem = addon_problem(call, call.text("clusterName"), call.text("addonName"))
+        if problem:
+            raise InitError([f"waiting for EKS Add-On ({call.id}) update: {problem}"], id=call.id, outputs={"health": problem})
+        return {"modifiedAt": "2026-01-02T00:00:00Z", "health": ""}
+
+    def delete(self, call: Call) -> None:
+        cluster = call.text("clusterName")
+        if call.text("addonName") != OPERATOR_ADDON:
+            return
+        left = [item.id for item in call.account.in_cluster(cluster) if item.type.endswith(":InferenceEndpointConfig")]
+        if left:
+            message = (
+                f"waiting for EKS Add-On ({call.id}) delete: unexpected state 'DELETE_FAILED', wanted target ''. last error: "
+                f"K8sResourceConflict: InferenceEndpointConfigs still hold finalizers: {', '.join(left)}"
+            )
+            raise refused("DeleteAddon", "InvalidRequestException", message)
+
+
+def active_addon(call: Call, cluster: str, name: str) -> bool:
+    """Whether an add-on of the cluster is ACTIVE."""
+    found = call.account.find(base.ADDON, f"{cluster}:{name}", region=call.region)
+    return found is not None and not found.outputs.get("health")
+
+
+def _configuration(call: Call, operation: str) -> dict[str, Any]:
+    text = call.text("configurationValues")
+    try:
+        values = json.loads(text) if text else {}
+    except ValueError:
+        values = None
+    if not isinstance(values, dict):
+        message = "ConfigurationValue provided in request is not supported: not a JSON object"
+        raise refused(operation, "InvalidParameterException", message)
+    if call.text("addonName") == OPERATOR_ADDON:
+        missing = [key for key in ("executionRoleArn", "tlsCertificateS3Bucket") if not values.get(key)]
+        if missing:
+            fields = ", ".join(f"[$.{key}: is missing but it is required]" for key in missing)
+            message = f"ConfigurationValue provided in request is not supported: Json schema validation failed with error: {fields}"
+            raise refused(operation, "InvalidParameterException", message)
+    return values
+
+
+def install_operator(account: SimulatedAccount, cluster: str, region: str) -> Resource:
+    """The operator's add-on as a new HyperPod cluster brings it: ACTIVE, and no resource of the program."""
+    outputs = {
+        "addonName": OPERATOR_ADDON,
+        "addonVersion": PREINSTALLED_OPERATOR,
+        "arn": f"arn:aws:eks:{region}:{account.id}:addon/{cluster}/{OPERATOR_ADDON}/{account.hex('', cluster, length=8)}",
+        "clusterName": cluster,
+        "health": "",
+    }
+    made = Resource(base.ADDON, f"{cluster}:{OPERATOR_ADDON}", {}, outputs, region=region)
+    account.add(made)
+    return made
+
+
+def addon_problem(call: Call, cluster: str, name: str) -> str:
+    """Why an add-on does not become ACTIVE, or an empty string."""
+    if name in NODE_ADDONS and not nodes(call, cluster):
+        last = f"{name}: InsufficientNumberOfReplicas: The add-on is unhealthy because it doesn't have the desired number of replicas."
+        return f"timeout while waiting for state to become 'ACTIVE' (last state: 'DEGRADED', timeout: 20m0s). last error: {last}"
+    problem = _operator_problem(call, cluster) if name == OPERATOR_ADDON else ""
+    return f"unexpected state 'CREATE_FAILED', wanted target 'ACTIVE'. last error: {name}: {problem}" if problem else ""
+
+
+def _operator_problem(call: Call, cluster: str) -> str:
+    # Messages: hyperpod.md of the operator's troubleshooting pages and its chart's init container.
+    for addon, message in (
+        ("aws-mountpoint-s3-csi-driver", "S3 CSI driver not installed (missing CSIDriver s3.csi.aws.com)"),
+        ("aws-fsx-csi-driver", "FSx CSI driver not installed (missing CSIDriver fsx.csi.aws.com)"),
+        ("cert-manager", "Missing required CRD: certificaterequests.cert-manager.io"),
+    ):
+        if not active_addon(call, cluster, addon):
+            return message
+    values = _configuration(call, "CreateAddon")
+    role = str(values["executionRoleArn"]).rsplit("/", 1)[-1]
+    if not role.startswith(OPERATOR_ROLE_PREFIX):
+        return f"executionRoleArn must have a role name with prefix '{OPERATOR_ROLE_PREFIX}'"
+    issuer = existing_cluster(call, cluster, "CreateAddon").outputs["identities"][0]["oidcs"][0]["issuer"]
+    provider = call.arn("iam", f"oidc-provider/{issuer.removeprefix('https://')}", region=False)
+    if call.account.find(base.OIDC_PROVIDER, provider) is None or call.account.first(base.ROLE, arn=values["executionRoleArn"]) is None:
+        return "UpdateClusterInference: Not authorized to perform sts:AssumeRoleWithWebIdentity"
+    if call.account.find(base.BUCKET, values["tlsCertificateS3Bucket"]) is None:
+        return f"NoSuchBucket: The specified bucket does not exist: {values['tlsCertificateS3Bucket']}"
+    return ""
+
+
+TYPES: tuple[ResourceType, ...] = (Addon(),)
