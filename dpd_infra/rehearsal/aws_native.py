@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 from collections.abc import Mapping
 from typing import Any
 
@@ -17,6 +18,12 @@ from dpd_infra.rehearsal.simulation import Call, Made, ResourceType
 
 DEPENDENCY_CHARTS = ("hyperpod-dependencies", "HyperPodHelmChart")
 """What the path of HyperPod's dependency chart contains."""
+
+RESERVED_ADDRESSES = 5
+"""Addresses of a subnet that AWS keeps (VPC user guide, subnet sizing)."""
+
+_FIXED_IN_A_GROUP = ("capacityRequirements", "overrideVpcConfig")
+"""What UpdateCluster refuses to change in a group (HyperPod prerequisites; read-only CLI notes)."""
 
 RELEASE = "kubernetes:helm.sh/v3:Release"
 
@@ -60,6 +67,13 @@ class HyperPodCluster(ResourceType):
         )
 
     def update(self, call: Call) -> Mapping[str, Any]:
+        before = {group["instanceGroupName"]: group for group in call.now().get("instanceGroups") or []}
+        for group in call.inputs.get("instanceGroups") or []:
+            old = before.get(group["instanceGroupName"], group)
+            for key in _FIXED_IN_A_GROUP:
+                if old.get(key) != group.get(key):
+                    message = f"{key} of instance group {group['instanceGroupName']} cannot be changed after the group was made."
+                    raise refused("UPDATE", "InvalidRequest", message)
         self._groups(call, "UPDATE")
         return {"clusterStatus": "InService"}
 
@@ -105,6 +119,19 @@ class HyperPodCluster(ResourceType):
         for group in call.inputs.get("instanceGroups") or []:
             self._role(call, group, operation)
             self._lifecycle(call, group, operation)
+        self._addresses(call, operation)
+
+    def _addresses(self, call: Call, operation: str) -> None:
+        subnets = [
+            base.existing_subnet(call, id, operation, "SageMaker") for id in (call.inputs.get("vpcConfig") or {}).get("subnets") or []
+        ]
+        there = sum(ipaddress.ip_network(item.outputs["cidrBlock"]).num_addresses - RESERVED_ADDRESSES for item in subnets)
+        groups = [group for group in call.inputs.get("instanceGroups") or [] if not group.get("overrideVpcConfig")]
+        kinds = [(INSTANCE_TYPES.get(str(group.get("instanceType"))), int(group["instanceCount"])) for group in groups]
+        needed = sum(kind.addresses * count for kind, count in kinds if kind is not None)
+        if subnets and needed > there:
+            message = f"Insufficient free addresses in {', '.join(item.id for item in subnets)}: {needed} needed, {there} there."
+            raise refused(operation, "GeneralServiceException", message)
 
     def _role(self, call: Call, group: Mapping[str, Any], operation: str) -> None:
         arn = group["executionRole"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import time
 from collections import Counter
@@ -187,7 +188,10 @@ class Engine:
     def _prepare(self) -> None:
         """Make the stack where the backend does not have it yet, and store the secrets of its configuration."""
         name = yaml.safe_load((self.work_dir / "Pulumi.yaml").read_text(encoding="utf-8"))["name"]
-        if not (self.state_dir / "backend" / ".pulumi" / "stacks" / name / f"{self.stack}.json").exists():
+        backend = self.state_dir / "backend" / ".pulumi"
+        # A run that was killed leaves the engine's lock behind; the rehearsal's own lock says that nobody else runs.
+        shutil.rmtree(backend / "locks", ignore_errors=True)
+        if not (backend / "stacks" / name / f"{self.stack}.json").exists():
             self._cli("stack", "init")
         if self.secret_config:
             pairs = [part for key, value in self.secret_config.items() for part in ("--secret", f"{key}={value}")]

@@ -40,6 +40,8 @@ class RehearsalResult:
     """Names of the outputs that are secret or hold a secret."""
     resources: tuple[Step, ...]
     """Every step of the engine: type, name, URN and operation."""
+    failed: tuple[Step, ...]
+    """The steps that failed."""
     duration_seconds: float
     diagnostics: tuple[Diagnostic, ...] = ()
     program_output: str = ""
@@ -153,6 +155,7 @@ def result_of(outcome: Outcome) -> RehearsalResult:
         outputs=outcome.outputs,
         secret_outputs=frozenset(outcome.secret_outputs),
         resources=tuple(outcome.steps),
+        failed=tuple(outcome.failed),
         duration_seconds=outcome.duration_seconds,
         diagnostics=tuple(outcome.diagnostics),
         program_output=outcome.program_output,

@@ -82,7 +82,7 @@ def write_workspace(files: ProjectFiles, folder: Path) -> dict[str, str]:
     """
     folder.mkdir(parents=True, exist_ok=True)
     kept = {key: files.settings[key] for key in ("name", "description", "config") if key in files.settings}
-    project = {**kept, "runtime": "python"}
+    project = {**_without_secure(kept), "runtime": "python"}
     (folder / "Pulumi.yaml").write_text(yaml.safe_dump(project, sort_keys=False), encoding="utf-8")
     config = files.stack_settings.get("config") or {}
     secrets = dict.fromkeys(_secure_paths(config, ""), STAND_IN)

@@ -26,6 +26,8 @@ class RawPlatform:
     cidr: str = "10.0.0.0/16"
     default_route: bool = True
     authentication_mode: str = "API"
+    version: str = "1.33"
+    spot: bool = False
     deployer_access: bool = True
     deployer_policy: bool = True
     dependencies: bool = True
@@ -89,7 +91,7 @@ class RawPlatform:
             "eks",
             name="test",
             role_arn=role.arn,
-            version="1.33",
+            version=self.version,
             bootstrap_self_managed_addons=False,
             access_config={"authentication_mode": self.authentication_mode, "bootstrap_cluster_creator_admin_permissions": False},
             vpc_config={"subnet_ids": [subnet.id for subnet in self.subnets], "endpoint_private_access": True},
@@ -157,6 +159,7 @@ class RawPlatform:
             "instance_count": self.groups[name],
             "instance_type": "ml.c5.4xlarge" if name == "system" else "ml.p5.48xlarge",
             "execution_role": role,
+            **({"capacity_requirements": {"spot": {}}} if self.spot else {}),
             "life_cycle_config": {"source_s3_uri": "s3://sagemaker-test-lifecycle/scripts/", "on_create": "on_create.sh"},
         }
 

@@ -22,7 +22,10 @@ config = pulumi.Config()
 vpc = aws.ec2.Vpc("vpc", cidr_block=CIDR)
 subnet = aws.ec2.Subnet("subnet", vpc_id=vpc.id, cidr_block=config.require("subnet"))
 pulumi.export("vpcId", vpc.id)
-pulumi.export("token", config.require_secret_object("model").apply(lambda model: model["sources"][0]["token"]))
+model = config.require_secret_object("model")
+pulumi.export("hidden", model.apply(lambda model: len(model["by-host"]["hub.example/x"])))
+pulumi.export("name", model.apply(lambda model: model["sources"][0]["name"]))
+pulumi.export("token", model.apply(lambda model: model["sources"][0]["token"]))
 print("hello from the program")
 """
 
@@ -64,6 +67,7 @@ def project(tmp_path: Path) -> Path:
                     sources:
                       - token: {secure: AAABAKeyTheRehearsalCannotRead}
                         name: hub
+                    by-host: {"hub.example/x": {secure: AAABAKeyTheRehearsalCannotRead}}
                 """,
             "stacks/__main__.py": PROGRAM,
             "stacks/settings.py": 'CIDR = "10.0.0.0/16"',
@@ -123,7 +127,7 @@ def test_the_users_files_stay_byte_for_byte_the_same(project: Path) -> None:
 def test_an_encrypted_value_becomes_a_stand_in_that_stays_secret(project: Path) -> None:
     result = Rehearsal(project, "dev").up()
     assert result.outputs["token"] == "[secret]"
-    assert result.secret_outputs == {"token"}
+    assert result.secret_outputs == {"token", "hidden", "name"}
     for path in (project / ".dpd").rglob("*"):
         if path.is_file():
             content = path.read_bytes()

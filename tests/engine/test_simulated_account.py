@@ -155,6 +155,30 @@ def test_groups_in_another_order_are_no_change_and_a_new_first_group_is_one_upda
     assert {group["instanceGroupName"]: group["instanceCount"] for group in cluster.outputs["instanceGroups"]} == groups
 
 
+def test_what_is_fixed_in_a_group_or_has_no_room_is_refused_at_the_update(engine: MakeProject) -> None:
+    options = {"endpoint": False, "operator": False, "node_addons": ()}
+    project = engine(RawPlatform(**options))
+    project.up()
+    project.program = RawPlatform(**options, spot=True)
+    with pytest.raises(RehearsalFailed, match="capacityRequirements of instance group decode cannot be changed"):
+        project.up()
+    # 81 addresses a p5 node (HyperPod prerequisites): 8187 are too few for 120.
+    project.program = RawPlatform(**options, groups={"decode": 1, "prefill": 120, "system": 2})
+    with pytest.raises(RehearsalFailed, match="Insufficient free addresses"):
+        project.up()
+
+
+def test_kubernetes_goes_up_one_minor_version_at_a_time(engine: MakeProject) -> None:
+    options = {"hyperpod": False, "endpoint": False, "operator": False, "node_addons": ()}
+    project = engine(RawPlatform(**options))
+    project.up()
+    project.program = RawPlatform(**options, version="1.35")
+    with pytest.raises(RehearsalFailed, match=r"Unsupported Kubernetes minor version update from 1\.33 to 1\.35"):
+        project.up()
+    project.program = RawPlatform(**options, version="1.34")
+    assert project.up().changed == {"eks": "update"}
+
+
 def test_what_an_autoscaler_set_stays_unless_the_groups_change(engine: MakeProject) -> None:
     project = engine(RawPlatform(endpoint=False, operator=False, node_addons=()))
     project.up()

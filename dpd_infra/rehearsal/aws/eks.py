@@ -119,6 +119,10 @@ class Cluster(ResourceType):
         if old == "API" and new != "API":
             message = f"Unsupported authentication mode update from {old} to {new}"
             raise refused("UpdateClusterConfig", "InvalidParameterException", message)
+        before, after = str(call.now().get("version") or ""), call.text("version")
+        if before and after and _minor(after) not in (_minor(before), _minor(before) + 1):
+            message = f"Unsupported Kubernetes minor version update from {before} to {after}"
+            raise refused("UpdateClusterVersion", "InvalidParameterException", message)
         return {}
 
     def delete(self, call: Call) -> None:
@@ -131,6 +135,10 @@ class Cluster(ResourceType):
         left = [item for item in call.account.all(base.ADDON) if item.outputs.get("clusterName") == call.id and item.region == call.region]
         for item in (*call.account.in_cluster(call.id), *left):
             call.account.remove(item)
+
+
+def _minor(version: str) -> int:
+    return int(version.rpartition(".")[2])
 
 
 class AccessEntry(ResourceType):
