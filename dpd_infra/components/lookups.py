@@ -25,6 +25,13 @@ from dpd_infra.spec.operator import OperatorFacts
 ACCESS_ENTRY_MODES = ("API", "API_AND_CONFIG_MAP")
 """The authentication modes in which HyperPod can make itself an access entry (HyperPod on EKS prerequisites)."""
 
+_RUNNING = (
+    aws_native.sagemaker.ClusterStatus.IN_SERVICE,
+    aws_native.sagemaker.ClusterStatus.UPDATING,
+    aws_native.sagemaker.ClusterStatus.SYSTEM_UPDATING,
+)
+"""In these states nodes serve; the others have none yet, or none any more."""
+
 
 @dataclass(frozen=True, slots=True)
 class LiveCluster:
@@ -253,9 +260,11 @@ def _oidc_provider(name: str, issuer: str, opts: pulumi.ResourceOptions | None) 
 def _hyperpod_cluster(arn: str, opts: pulumi.ResourceOptions | None) -> aws_native.sagemaker.GetClusterResult:
     with read(f"the HyperPod cluster {arn}"):
         found = aws_native.sagemaker.get_cluster(cluster_arn=arn, opts=read_options("aws-native", opts))
-    if found.cluster_status != "InService":
+    status = aws_native.sagemaker.ClusterStatus(found.cluster_status) if found.cluster_status else None
+    if status not in _RUNNING:
         raise pulumi.RunError(
-            f"the HyperPod cluster {arn} is {found.cluster_status}, not InService: {found.failure_message or 'wait for it'}"
+            f"the HyperPod cluster {arn} is {status.value if status else 'in no known state'}, not InService: "
+            f"{found.failure_message or 'wait for it'}"
         )
     return found
 

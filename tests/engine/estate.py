@@ -10,7 +10,9 @@ from dpd_infra.catalog.operator_releases import ADDON_NAME
 from dpd_infra.rehearsal import SimulatedAccount
 from dpd_infra.rehearsal.account import Resource
 from dpd_infra.rehearsal.aws import base
-from dpd_infra.rehearsal.kubernetes import CLUSTER_ADMIN, RELEASE
+
+CLUSTER_ADMIN = "arn:aws:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy"
+RELEASE = "kubernetes:helm.sh/v3:Release"
 
 REGION = "us-east-2"
 ACCOUNT = "123456789012"

@@ -22,7 +22,7 @@ ENDPOINTS: dict[str, Any] = {
     }
 }
 STEPS = ("network", "control_plane", "cluster", "operator")
-MIXTURES = [dict(zip(STEPS, theirs, strict=True)) for theirs in itertools.product((False, True), repeat=len(STEPS))]
+MIXTURES: list[dict[str, Any]] = [dict(zip(STEPS, theirs, strict=True)) for theirs in itertools.product((False, True), repeat=len(STEPS))]
 
 MADE = {
     "control_plane": "aws:eks/cluster:Cluster",
@@ -47,7 +47,7 @@ def mixture_id(mixture: dict[str, bool]) -> str:
 
 
 @pytest.mark.parametrize("mixture", MIXTURES, ids=mixture_id)
-def test_every_mixture_of_ours_and_theirs_comes_up_and_changes_nothing_of_theirs(engine: MakeProject, mixture: dict[str, bool]) -> None:
+def test_every_mixture_of_ours_and_theirs_comes_up_and_changes_nothing_of_theirs(engine: MakeProject, mixture: dict[str, Any]) -> None:
     estate = Estate(**mixture)
     project = project_of(engine, estate)
     project.preview()
