@@ -23,6 +23,7 @@ from dpd_infra.rules.patches import set_flag, set_value, set_variable
 from dpd_infra.rules.reading import ENVIRONMENT, Variable
 from dpd_infra.rules.registry import rule
 from dpd_infra.rules.subject import EndpointSubject, Violation
+from dpd_infra.rules.wording import buffer_size
 from dpd_infra.spec.endpoint.worker import PD_BUFFER_VARIABLE
 from dpd_infra.spec.finding import Patch, Path, Severity
 
@@ -113,7 +114,7 @@ def buffer_takes_a_prompt(endpoint: EndpointSubject) -> Iterator[Violation]:
         endpoint.at(*buffer.variable.path),
         f"PD_BUFFER_SIZE is {buffer.size:,} bytes ({_human(buffer.size)}); {of_what} of {buffer.model.name} at tensor-parallel size "
         f"{buffer.ranks} takes {least:,} ({_human(least)})",
-        f"set it to {least:,} bytes or more ({least})",
+        f"set {buffer_size(endpoint)} to {least} or more",
         value=buffer.size,
         patch=_patch(endpoint, buffer, least),
     )
@@ -124,8 +125,7 @@ def buffer_takes_a_prompt(endpoint: EndpointSubject) -> Iterator[Violation]:
     "The PD buffer is a whole number of chunks",
     severity=Severity.ADVICE,
     why="LMCache 0.4.3 rounds the buffer down to whole chunks; older releases refuse to start. The documented images hold 0.4.3; what "
-    "another "
-    "image holds is not known here.",
+    "another image holds is not known here.",
     sources=(LMCACHE, thread("LMCache/LMCache", 1909, 1990, 2104, 2694)),
     since="3.2",
 )
@@ -138,7 +138,7 @@ def buffer_is_whole_chunks(endpoint: EndpointSubject) -> Iterator[Violation]:
     yield Violation(
         endpoint.at(*buffer.variable.path),
         f"PD_BUFFER_SIZE {buffer.size:,} is {buffer.size / buffer.chunk:.2f} chunks of {buffer.chunk:,} bytes",
-        f"write {used} ({used // buffer.chunk} chunks)",
+        f"set {buffer_size(endpoint)} to {used} ({used // buffer.chunk} chunks)",
         value=buffer.size,
     )
 
@@ -147,9 +147,8 @@ def buffer_is_whole_chunks(endpoint: EndpointSubject) -> Iterator[Violation]:
     "DPD106",
     "Prefills do not wait for each other's chunks",
     severity=Severity.ADVICE,
-    why="LMCache 0.4.3 takes chunks of the decoder's buffer one at a time: prompts that together need more than all of it can each hold a "
-    "part "
-    "and wait for the rest. A worst case: every prefill at full length at the same moment.",
+    why="LMCache 0.4.3 takes chunks of the decoder's buffer one at a time: prompts that together need more than all of it can each hold "
+    "a part and wait for the rest. A worst case: every prefill at full length at the same moment.",
     sources=(LMCACHE, thread("LMCache/LMCache", 1337, 2080, 2365), DPD_GUIDE),
     since="3.2",
 )
@@ -168,7 +167,7 @@ def buffer_takes_all_prefills(endpoint: EndpointSubject) -> Iterator[Violation]:
     if buffer.size >= most or fits < 1:
         return
     each = fits // prefill.most_replicas
-    ways = [f"raise PD_BUFFER_SIZE to {most}"] if most <= SUGGESTED_PD_BUFFER_BYTES[-1] else []
+    ways = [f"raise {buffer_size(endpoint)} to {most}"] if most <= SUGGESTED_PD_BUFFER_BYTES[-1] else []
     ways += [f"give the prefill role --max-num-seqs {each}"] if each else []
     ways += [] if ways else ["lower --max-model-len or the number of prefillers"]
     flag = prefill.args.last("max-num-seqs")
@@ -186,8 +185,8 @@ def buffer_takes_all_prefills(endpoint: EndpointSubject) -> Iterator[Violation]:
     "DPD107",
     "The PD buffer takes what one prefill step writes",
     severity=Severity.ERROR,
-    why="A prefill step that writes more KV cache than the decoder's buffer holds never ends: prefiller, decoder and router wait for each "
-    "other.",
+    why="A prefill step that writes more KV cache than the decoder's buffer holds never ends: prefiller, decoder and router wait for "
+    "each other.",
     sources=(thread("LMCache/LMCache", 1215, 1162), LMCACHE),
     since="3.2",
 )
@@ -205,9 +204,8 @@ def buffer_takes_a_step(endpoint: EndpointSubject) -> Iterator[Violation]:
     yield Violation(
         endpoint.at(*(flag.path if flag else buffer.variable.path)),
         f"one step of {tokens:,} tokens (--{_FLAG}{'' if flag else ', by default'}) writes {step:,} bytes ({_human(step)}) of KV cache a "
-        f"rank, "
-        f"PD_BUFFER_SIZE is {buffer.size:,} ({_human(buffer.size)})",
-        f"write --{_FLAG} {most} or less, or raise PD_BUFFER_SIZE to {step}",
+        f"rank, PD_BUFFER_SIZE is {buffer.size:,} ({_human(buffer.size)})",
+        f"write --{_FLAG} {most} or less, or raise {buffer_size(endpoint)} to {step}",
         value=tokens if flag else buffer.size,
         patch=set_flag(endpoint, flag, most) if flag and most >= buffer.chunk_tokens else None,
     )

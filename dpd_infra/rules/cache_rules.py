@@ -13,6 +13,7 @@ from dpd_infra.rules.patches import set_value
 from dpd_infra.rules.reading import ServerReading, mapping, text
 from dpd_infra.rules.registry import rule
 from dpd_infra.rules.subject import EndpointSubject, Violation
+from dpd_infra.rules.wording import named
 from dpd_infra.spec.finding import Severity
 
 BACKENDS = ("redis", "tieredstorage")
@@ -50,7 +51,7 @@ def second_level_is_complete(endpoint: EndpointSubject) -> Iterator[Violation]:
         patch = set_value(endpoint, path, near) if near else None
         yield Violation(endpoint.at(*path), f"{backend!r} is no backend", f"write {near or ' or '.join(BACKENDS)}", backend, patch)
     elif isinstance(backend, str) and backend.lower() == "redis" and not text(mapping(cache.get("l2CacheSpec")).get("l2CacheLocalUrl")):
-        fix = "add l2CacheLocalUrl: redis://<host>:6379"
+        fix = f"add {named(endpoint, 'l2CacheLocalUrl', 'cache.l2.url')}: redis://<host>:6379"
         yield Violation(endpoint.at(*spec, "l2CacheLocalUrl"), "the backend is redis, no URL is given", fix, "redis")
 
 
@@ -135,8 +136,7 @@ def memory_beside_tiered_storage(endpoint: EndpointSubject) -> Iterator[Violatio
     "A pod's memory holds the first level of the cache",
     severity=Severity.WARNING,
     why=f"LMCache pins its pool in the node's memory for each rank, {DEFAULT_L1_GB:g} GB unless told otherwise (the operator's own figure "
-    f"is not "
-    "published): a pod whose limit is below it is killed, or logs Local cpu memory under pressure.",
+    "is not published): a pod whose limit is below it is killed, or logs Local cpu memory under pressure.",
     sources=(LMCACHE, thread("LMCache/LMCache", 1878)),
     since="2.1",
 )
@@ -164,9 +164,8 @@ def first_level_fits(endpoint: EndpointSubject) -> Iterator[Violation]:
     "DPD125",
     "The first level of the cache holds one prompt",
     severity=Severity.WARNING,
-    why="A prompt of full length that does not fit the pool of a rank is never cached whole: LMCache logs Local cpu memory under pressure "
-    "and "
-    "drops chunks.",
+    why="A prompt of full length that does not fit the pool of a rank is never cached whole: LMCache logs Local cpu memory under "
+    "pressure and drops chunks.",
     sources=(LMCACHE, thread("LMCache/LMCache", 1878)),
     since="2.1",
 )
@@ -249,3 +248,32 @@ def cache_needs_vllm(endpoint: EndpointSubject) -> Iterator[Violation]:
     if used:
         what = f"{used[0]} is given, {reading.image} holds {reading.server.name}"
         yield Violation(endpoint.at("spec", "worker", "image"), what, f"use a vLLM image, or leave out {', '.join(used)}", reading.image)
+
+
+@rule(
+    "DPD128",
+    "Tiered storage is shared by all",
+    severity=Severity.ADVICE,
+    why="The tiered cache is one for all endpoints of the cluster, without isolation between them, and its data is not encrypted at "
+    "rest: what one team's users wrote lies where another team's pods read.",
+    sources=(CACHING_ROUTING_GUIDE,),
+    since="2.1",
+)
+def tiered_storage_is_shared(endpoint: EndpointSubject) -> Iterator[Violation]:
+    """The backend tieredstorage on a platform with several teams, or beside endpoints of other namespaces that use it."""
+    stack = endpoint.stack
+    if stack is None or not _uses_tiered_storage(endpoint):
+        return
+    own = endpoint.get("metadata", "namespace") or "default"
+    others = {str(other.get("metadata", "namespace") or "default") for other in stack.endpoints.values() if _uses_tiered_storage(other)} - {
+        own
+    }
+    teams = list(stack.platform.teams) if stack.platform is not None else []
+    if others or len(teams) > 1:
+        whom = f"namespaces {', '.join(sorted(others))}" if others else f"teams {', '.join(teams)}"
+        yield Violation(
+            endpoint.at(*_CACHE, "l2CacheSpec", "l2CacheBackend"),
+            f"the second level is tieredstorage, which it shares with {whom}",
+            "use redis of its own where prompts must stay apart",
+            value="tieredstorage",
+        )

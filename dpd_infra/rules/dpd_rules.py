@@ -42,8 +42,8 @@ def supported_instance_types(endpoint: EndpointSubject) -> Iterator[Violation]:
     "DPD002",
     "Disaggregation needs operator 3.2",
     severity=Severity.ERROR,
-    why=f"pdSpec came with operator 3.2, add-on {DPD_MINIMUM}: an older operator drops it, or its pods restart with EngineDeadError "
-    "or TimeoutError.",
+    why=f"pdSpec came with operator 3.2, add-on {DPD_MINIMUM}: an older operator drops it, or its pods restart with EngineDeadError or "
+    "TimeoutError.",
     sources=(RELEASE_NOTES, DPD_TROUBLESHOOTING),
     since="3.2",
 )
@@ -147,8 +147,8 @@ def role_groups_exist(endpoint: EndpointSubject) -> Iterator[Violation]:
     "DPD006",
     "The pods of all endpoints fit the nodes of their groups",
     severity=Severity.ERROR,
-    why="A pod takes GPUs and EFA devices of its own; what does not fit stays Pending while the rest of the endpoint waits for it. Maxima "
-    "of autoscaling count.",
+    why="A pod takes GPUs and EFA devices of its own; what does not fit stays Pending while the rest of the endpoint waits for it. "
+    "Maxima of autoscaling count.",
     sources=(DPD_GUIDE,),
     since="3.2",
 )

@@ -16,19 +16,16 @@ from dpd_infra.catalog.sources import (
     DESIGN_NOTE,
     DPD_GUIDE,
     KUBERNETES_DOCS,
-    KUEUE_DOCS,
     RELEASE_NOTES,
-    TASK_GOVERNANCE_GUIDE,
     thread,
 )
 from dpd_infra.plan.endpoint_names import routing_service_name
-from dpd_infra.render.endpoint import KUEUE_PRIORITY_LABEL, KUEUE_QUEUE_LABEL
 from dpd_infra.rules.dpd_rules import version_place
 from dpd_infra.rules.patches import remove
-from dpd_infra.rules.reading import entries, mapping, text
+from dpd_infra.rules.reading import mapping, text
 from dpd_infra.rules.registry import rule
 from dpd_infra.rules.subject import EndpointSubject, StackSubject, Violation
-from dpd_infra.spec.finding import Patch, Path, Severity
+from dpd_infra.spec.finding import Path, Severity
 
 _SERVICE_NAME = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?")
 _NAMESPACE = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
@@ -38,9 +35,8 @@ _NAMESPACE = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
     "DPD401",
     "One way to the nodes",
     severity=Severity.ERROR,
-    why="instanceType and instanceTypes exclude each other and nodeAffinity excludes both; without any of them the operator does not know "
-    "where to "
-    "put the pods.",
+    why="instanceType and instanceTypes exclude each other and nodeAffinity excludes both; without any of them the operator does not "
+    "know where to put the pods.",
     sources=(CRD_3_2,),
 )
 def one_way_to_nodes(endpoint: EndpointSubject) -> Iterator[Violation]:
@@ -93,26 +89,6 @@ def certificate_region(endpoint: EndpointSubject) -> Iterator[Violation]:
         yield Violation(
             endpoint.at(*path), f"the certificate is of {parts[3]}, the stack is in {region}", f"name one of {region}", ":".join(parts)
         )
-
-
-@rule(
-    "DPD431",
-    "Kueue reads labels",
-    severity=Severity.ERROR,
-    why="Kueue takes queue and priority from labels: as an annotation they are ignored, and the endpoint runs outside of its quota.",
-    sources=(KUEUE_DOCS, TASK_GOVERNANCE_GUIDE, thread("awslabs/ml-container-creator")),
-)
-def kueue_labels(endpoint: EndpointSubject) -> Iterator[Violation]:
-    """`kueue.x-k8s.io/queue-name` or `…/priority-class` among the annotations and not among the labels."""
-    annotations, labels = mapping(endpoint.get("metadata", "annotations")), mapping(endpoint.get("metadata", "labels"))
-    for key in (KUEUE_QUEUE_LABEL, KUEUE_PRIORITY_LABEL):
-        if key in annotations and key not in labels:
-            value = annotations[key]
-            # The label is what counts; the annotation beside it does nothing.
-            short: Path = ("labels", key) if endpoint.spec is not None else ("metadata", "labels", key)
-            patch = Patch((*endpoint.rendered.context.path, *short), value)
-            what = f"{key} is an annotation"
-            yield Violation(endpoint.at("metadata", "annotations", key), what, f"move it to labels: {{{key}: {value}}}", value, patch)
 
 
 @rule(
@@ -176,8 +152,7 @@ def _later(version: str) -> dict[str, str]:
     "Names are ones that Services can have",
     severity=Severity.ERROR,
     why="The operator names Services and Deployments after the resource: its name must be a DNS label that begins with a letter (RFC "
-    "1035), though "
-    "Kubernetes takes more for the resource itself.",
+    "1035), though Kubernetes takes more for the resource itself.",
     sources=(DPD_GUIDE, KUBERNETES_DOCS),
 )
 def names_are_labels(endpoint: EndpointSubject) -> Iterator[Violation]:
@@ -196,8 +171,7 @@ def names_are_labels(endpoint: EndpointSubject) -> Iterator[Violation]:
     "Endpoints do not take each other's names",
     severity=Severity.ERROR,
     why="A SageMaker endpoint's name is one of a kind in account and region, and so is <name>-<namespace>-routing-service in the "
-    "operator's namespace: "
-    "two resources with one of them fight over it.",
+    "operator's namespace: two resources with one of them fight over it.",
     sources=(DPD_GUIDE, CRD_3_2),
 )
 def names_differ(stack: StackSubject) -> Iterator[Violation]:
@@ -258,9 +232,8 @@ def capture_needs_endpoint(endpoint: EndpointSubject) -> Iterator[Violation]:
     "DPD445",
     "Capture in the pod may write",
     severity=Severity.WARNING,
-    why="Capture by the model pod writes through the S3 CSI driver, whose role may only read unless told otherwise. The sources differ on "
-    "what it "
-    "needs: AWS's Terraform grants reading only.",
+    why="Capture by the model pod writes through the S3 CSI driver, whose role may only read unless told otherwise. The sources differ "
+    "on what it needs: AWS's Terraform grants reading only.",
     sources=(DATA_CAPTURE_GUIDE,),
     since="3.1.2",
 )
@@ -272,51 +245,3 @@ def pod_capture_writes(endpoint: EndpointSubject) -> Iterator[Violation]:
         return
     what = "modelPod capture is on, the platform's S3 driver may not write"
     yield Violation(endpoint.at(*path), what, "set addons.s3Write: true", value=True, related=(stack.at("addons", "s3Write"),))
-
-
-@rule(
-    "DPD447",
-    "The queue covers what pods ask for",
-    severity=Severity.ERROR,
-    why="Kueue admits a workload only where its ClusterQueue has a quota for every resource: one that it does not list is unavailable, "
-    "and pods wait "
-    "for ever.",
-    sources=(KUEUE_DOCS, thread("redhat-appstudio/infra-deployments", 14074)),
-)
-def queue_covers_resources(stack: StackSubject) -> Iterator[Violation]:
-    """A resource of a pod that the ClusterQueue behind its queue label does not cover, where the queues stand in the same file."""
-    for endpoint in stack.endpoints.values():
-        queue = text(endpoint.get("metadata", "labels", KUEUE_QUEUE_LABEL))
-        covered = _covered(stack.companions, queue, text(endpoint.get("metadata", "namespace")) or "default") if queue else None
-        if covered is not None:
-            yield from _uncovered(endpoint, queue, covered)
-
-
-def _uncovered(endpoint: EndpointSubject, queue: str, covered: frozenset[str]) -> Iterator[Violation]:
-    told: set[str] = set()
-    for server in endpoint.reading.servers:
-        for part in ("requests", "limits"):
-            for name in mapping(server.resources.get(part)):
-                if name not in covered and name not in told:
-                    told.add(name)
-                    what = f"{server.name} asks for {name}; the queue {queue} covers {', '.join(sorted(covered))}"
-                    fix = f"add {name} to coveredResources and to the flavors' quotas of the ClusterQueue"
-                    yield Violation(endpoint.at(*server.resources_path, part, name), what, fix, name)
-
-
-def _covered(companions: tuple[object, ...], queue: str, namespace: str) -> frozenset[str] | None:
-    """What the ClusterQueue behind a LocalQueue covers; of the only ClusterQueue where the LocalQueue is not at hand. None: not known."""
-    local, cluster = {}, {}
-    for other in companions:
-        document = mapping(other)
-        metadata, spec = mapping(document.get("metadata")), mapping(document.get("spec"))
-        if document.get("kind") == "LocalQueue" and (text(metadata.get("namespace")) or "default") == namespace:
-            local[text(metadata.get("name"))] = text(spec.get("clusterQueue"))
-        elif document.get("kind") == "ClusterQueue":
-            groups = entries(spec.get("resourceGroups"))
-            cluster[text(metadata.get("name"))] = frozenset(
-                name for group in groups for name in entries(mapping(group).get("coveredResources")) if isinstance(name, str)
-            )
-    if queue in local:
-        return cluster.get(local[queue])
-    return next(iter(cluster.values())) if len(cluster) == 1 and not local else None

@@ -59,8 +59,7 @@ REMOTE_VARIABLES = ("LMCACHE_REMOTE_URL", "LMCACHE_REMOTE_SERDE")
     "PYTHONHASHSEED is fixed",
     severity=Severity.ERROR,
     why="LMCache names chunks by Python's hash: with another seed on the decoder it finds none of them (Retrieved 0 out of N) and "
-    "computes every "
-    "prompt again, and nothing fails.",
+    "computes every prompt again, and nothing fails.",
     sources=(DPD_GUIDE, DPD_TROUBLESHOOTING, PYTHON_DOCS, thread("LMCache/LMCache", 1133, 1403, 2511, 2979)),
     since="3.2",
 )
@@ -75,8 +74,7 @@ def hash_seed_is_fixed(endpoint: EndpointSubject) -> Iterator[Violation]:
     "A shared cache needs a fixed PYTHONHASHSEED",
     severity=Severity.WARNING,
     why="LMCache names chunks by Python's hash, with a seed of its own in each pod: pods find nothing in the second level that others "
-    "wrote, and "
-    "the router's picture of a pod's cache matches nothing.",
+    "wrote, and the router's picture of a pod's cache matches nothing.",
     sources=(LMCACHE, thread("LMCache/LMCache", 1133, 1403), thread("vllm-project/vllm", 21161)),
     since="2.1",
 )
@@ -109,8 +107,7 @@ def _seed(endpoint: EndpointSubject) -> Iterator[Violation]:
     "The decoder does not save what it decodes",
     severity=Severity.WARNING,
     why="The environment is the same for both roles: with LMCACHE_SAVE_DECODE_CACHE the decoder stores the KV cache of every generated "
-    "token "
-    "too, in memory and time that decoding needs. The guide sets it to False.",
+    "token too, in memory and time that decoding needs. The guide sets it to False.",
     sources=(DPD_GUIDE, LMCACHE),
     since="3.2",
 )
@@ -127,8 +124,7 @@ def decode_cache_is_not_saved(endpoint: EndpointSubject) -> Iterator[Violation]:
     "Partial chunks are sent whatever is said",
     severity=Severity.WARNING,
     why="With disaggregation LMCache 0.4.3 turns save_unfull_chunk on by itself, because the decoder would lack the prompt's tail; older "
-    "releases "
-    "hang on prompts shorter than a chunk.",
+    "releases hang on prompts shorter than a chunk.",
     sources=(thread("LMCache/LMCache", 2510, 2540), LMCACHE),
     since="3.2",
 )
@@ -163,8 +159,7 @@ def channel_is_nixl(endpoint: EndpointSubject) -> Iterator[Violation]:
     "Variables are ones that something reads",
     severity=Severity.WARNING,
     why="Neither vLLM nor LMCache reads it: NIXL's backend comes from their configuration and is UCX unless that says otherwise. The KV "
-    "cache goes "
-    "over whatever that is, and the variable makes it look chosen.",
+    "cache goes over whatever that is, and the variable makes it look chosen.",
     sources=(thread("vllm-project/vllm", 41814, 50832), LMCACHE),
 )
 def unread_variables(endpoint: EndpointSubject) -> Iterator[Violation]:
@@ -181,9 +176,8 @@ def unread_variables(endpoint: EndpointSubject) -> Iterator[Violation]:
     "DPD112",
     "GPU memory can be registered with the network card",
     severity=Severity.ERROR,
-    why="With expandable segments PyTorch maps GPU memory in a way that cannot be registered for RDMA: transfers fall to 0.3 GB/s instead "
-    "of 200, "
-    "with no warning.",
+    why="With expandable segments PyTorch maps GPU memory in a way that cannot be registered for RDMA: transfers fall to 0.3 GB/s "
+    "instead of 200, with no warning.",
     sources=(thread("ai-dynamo/nixl", 1754), thread("ray-project/ray", 62339)),
     since="3.2",
 )
@@ -204,8 +198,7 @@ def no_expandable_segments(endpoint: EndpointSubject) -> Iterator[Violation]:
     "The operator's own variables are left to it",
     severity=Severity.WARNING,
     why="The operator sets it as well, and which of two equal names a container sees is luck; what differs by role cannot be set here at "
-    "all, "
-    "because both roles have one environment.",
+    "all, because both roles have one environment.",
     sources=(CACHING_ROUTING_GUIDE, DPD_BLOG, LMCACHE),
     since="2.1",
 )
@@ -239,8 +232,7 @@ _INSTEAD = {
     "EFA is not switched off",
     severity=Severity.ERROR,
     why="The KV cache moves over EFA with RDMA: another libfabric provider, or EFA without RDMA, takes it over TCP at a hundredth of the "
-    "speed, "
-    "and the endpoint looks healthy.",
+    "speed, and the endpoint looks healthy.",
     sources=(LIBFABRIC_EFA, thread("awslabs/awsome-distributed-ai", 1215), thread("NVIDIA/aicr", 2275)),
     since="3.2",
 )
@@ -263,8 +255,7 @@ def efa_is_on(endpoint: EndpointSubject) -> Iterator[Violation]:
     "EFA variables come with EFA devices",
     severity=Severity.WARNING,
     why="Variables choose EFA, and only a request for vpc.amazonaws.com/efa puts the devices into the pod: without them libfabric falls "
-    "back to TCP "
-    "silently. Whether the operator requests them by itself is not documented.",
+    "back to TCP silently. Whether the operator requests them by itself is not documented.",
     sources=(thread("awslabs/ai-on-sagemaker-hyperpod", 134), thread("aws/sagemaker-hyperpod-cli", 306)),
     since="3.2",
 )

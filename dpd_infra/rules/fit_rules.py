@@ -82,8 +82,7 @@ def validated_load(endpoint: EndpointSubject) -> Iterator[Violation]:
     "The worker image is known to hold vLLM, LMCache, NIXL and EFA",
     severity=Severity.WARNING,
     why="Without all four a pod starts and serves, and moves the KV cache over TCP or not at all. What an image tag holds is known for "
-    "the day "
-    "on which it was read; another tag is not known, which does not make it wrong.",
+    "the day on which it was read; another tag is not known, which does not make it wrong.",
     sources=(DPD_GUIDE, DPD_BLOG),
     since="3.2",
 )

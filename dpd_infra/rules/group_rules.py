@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from dpd_infra.catalog.addons import CERT_MANAGER, FSX_CSI, METRICS_SERVER, OPERATOR_POD_SLOTS, S3_CSI
 from dpd_infra.catalog.sources import (
@@ -19,16 +20,19 @@ from dpd_infra.catalog.sources import (
     SETUP_GUIDE,
 )
 from dpd_infra.plan.addon_versions import below_minimum
-from dpd_infra.plan.pieces import gpu_zone
 from dpd_infra.plan.names import TLS_BUCKET_PREFIX
+from dpd_infra.plan.pieces import gpu_zone
 from dpd_infra.rules.registry import rule
 from dpd_infra.rules.subject import StackSubject, Violation
-from dpd_infra.spec.cluster import Capacity, Taint, TaintEffect
 from dpd_infra.spec.finding import Severity
+from dpd_infra.spec.cluster import Capacity, TaintEffect
+
+if TYPE_CHECKING:
+    from dpd_infra.spec.cluster import Taint
 
 TOLERATED_TAINTS = frozenset({"nvidia.com/gpu"})
-"""Taint keys that both device plugins and the GPU pods survive: the NVIDIA plugin tolerates `nvidia.com/gpu`, the EFA plugin `aws.amazon.com/efa`,
-and no key is tolerated by both, so any taint on a GPU group blocks one of them (HyperPod dependencies chart)."""
+"""What the NVIDIA plugin tolerates; the EFA plugin tolerates `aws.amazon.com/efa`, and no key is tolerated by both, so any taint on a GPU
+group blocks one of them (HyperPod dependencies chart)."""
 
 _LABEL_VALUE = re.compile(r"(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?")
 
@@ -37,7 +41,8 @@ _LABEL_VALUE = re.compile(r"(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?")
     "DPD521",
     "Every group is in the GPU zone",
     severity=Severity.ERROR,
-    why="EFA traffic cannot cross zones and the cluster has one subnet, in the GPU zone: nodes of another zone could not join, or could not reach the others over EFA.",
+    why="EFA traffic cannot cross zones and the cluster has one subnet, in the GPU zone: nodes of another zone could not join, or could "
+    "not reach the others over EFA.",
     sources=(PREREQUISITES_GUIDE,),
 )
 def groups_in_one_zone(stack: StackSubject) -> Iterator[Violation]:
@@ -79,7 +84,8 @@ def group_types_are_known(stack: StackSubject) -> Iterator[Violation]:
     "DPD523",
     "The operator's pods have somewhere to run",
     severity=Severity.ERROR,
-    why=f"The operator's images are amd64 only, its add-on needs {OPERATOR_POD_SLOTS} free pod slots, and its pods tolerate no taints of yours: without a place it ends CREATE_FAILED or DEGRADED.",
+    why=f"The operator's images are amd64 only, its add-on needs {OPERATOR_POD_SLOTS} free pod slots, and its pods tolerate no taints of "
+    "yours: without a place it ends CREATE_FAILED or DEGRADED.",
     sources=(OPERATOR_CHART, CONSOLE_TROUBLESHOOTING),
 )
 def operator_has_a_place(stack: StackSubject) -> Iterator[Violation]:
@@ -96,7 +102,8 @@ def operator_has_a_place(stack: StackSubject) -> Iterator[Violation]:
     "DPD524",
     "A system group carries the operator and the add-ons",
     severity=Severity.WARNING,
-    why="Without one, operator, router and add-ons share the GPU nodes, and the add-on was seen to take up to 40 minutes on GPU-only clusters; ml.c5.4xlarge is the smallest recommended type.",
+    why="Without one, operator, router and add-ons share the GPU nodes, and the add-on was seen to take up to 40 minutes on GPU-only "
+    "clusters; ml.c5.4xlarge is the smallest recommended type.",
     sources=(CONSOLE_TROUBLESHOOTING,),
 )
 def system_group(stack: StackSubject) -> Iterator[Violation]:
@@ -112,8 +119,8 @@ def system_group(stack: StackSubject) -> Iterator[Violation]:
     "DPD525",
     "GPU groups carry no taint that blocks the device plugins",
     severity=Severity.ERROR,
-    why="The NVIDIA plugin tolerates nvidia.com/gpu only, the EFA plugin aws.amazon.com/efa only, and model pods have no tolerations before operator 3.7: with any other "
-    "taint no pod ever gets a GPU and an EFA device there.",
+    why="The NVIDIA plugin tolerates nvidia.com/gpu only, the EFA plugin aws.amazon.com/efa only, and model pods have no tolerations "
+    "before operator 3.7: with any other taint no pod ever gets a GPU and an EFA device there.",
     sources=(HYPERPOD_CHART,),
 )
 def gpu_group_taints(stack: StackSubject) -> Iterator[Violation]:
@@ -248,7 +255,8 @@ def node_addon_versions(stack: StackSubject) -> Iterator[Violation]:
     "DPD531",
     "The certificate bucket has the name AWS's policy covers",
     severity=Severity.WARNING,
-    why="AmazonSageMakerHyperPodInferenceAccess reaches hyperpod-tls* only; this library adds what another name needs, but AWS's own updates of that policy will not.",
+    why="AmazonSageMakerHyperPodInferenceAccess reaches hyperpod-tls* only; this library adds what another name needs, but AWS's own "
+    "updates of that policy will not.",
     sources=(INFERENCE_POLICY,),
 )
 def tls_bucket_name(stack: StackSubject) -> Iterator[Violation]:
@@ -266,7 +274,8 @@ def tls_bucket_name(stack: StackSubject) -> Iterator[Violation]:
     "DPD532",
     "Labels and tags are ones that Kubernetes and AWS take",
     severity=Severity.ERROR,
-    why="A label value has 63 letters, digits, '-', '_' or '.' at most; the tag prefix aws: is reserved: both are refused while nodes or resources are made.",
+    why="A label value has 63 letters, digits, '-', '_' or '.' at most; the tag prefix aws: is reserved: both are refused while nodes or "
+    "resources are made.",
     sources=(KUBERNETES_DOCS, CREATE_CLUSTER_API),
 )
 def labels_and_tags(stack: StackSubject) -> Iterator[Violation]:

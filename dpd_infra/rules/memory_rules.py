@@ -26,6 +26,7 @@ from dpd_infra.rules.patches import set_flag
 from dpd_infra.rules.reading import ServerReading
 from dpd_infra.rules.registry import rule
 from dpd_infra.rules.subject import EndpointSubject, Violation
+from dpd_infra.rules.wording import as_flag, buffer_size
 from dpd_infra.spec.finding import Path, Severity
 
 UTILIZATION = "gpu-memory-utilization"
@@ -98,8 +99,7 @@ def _first(budgets: Iterator[_Memory]) -> Iterator[_Memory]:
     "The weights fit vLLM's share of a GPU",
     severity=Severity.ERROR,
     why="vLLM takes gpu-memory-utilization of each GPU for weights, activations and KV cache, and does not start where the weights alone "
-    "are "
-    "more.",
+    "are more.",
     sources=(VLLM,),
 )
 def weights_fit(endpoint: EndpointSubject) -> Iterator[Violation]:
@@ -164,7 +164,9 @@ def _sequence(endpoint: EndpointSubject, memory: _Memory, pool: int) -> Violatio
         endpoint.at(*(flag.path if flag else memory.flag.path)),
         f"{memory.server.name}: {said} {memory.longest:,} takes {_human(needed)} of KV cache a rank, at --{UTILIZATION} "
         f"{memory.utilization:g} there are {_human(max(pool, 0))}: {most:,} tokens",
-        f"write --max-model-len {most} or less, or raise --{UTILIZATION}" if most else f"raise --{UTILIZATION}, or use more GPUs",
+        f"write {as_flag(endpoint, flag, 'max-model-len', most)} or less, or raise --{UTILIZATION}"
+        if most
+        else f"raise --{UTILIZATION}, or use more GPUs",
         value=memory.longest,
         related=(memory.place,),
     )
@@ -174,9 +176,8 @@ def _sequence(endpoint: EndpointSubject, memory: _Memory, pool: int) -> Violatio
     "DPD204",
     "The PD buffer fits beside vLLM's share",
     severity=Severity.ERROR,
-    why="LMCache allocates PD_BUFFER_SIZE on every GPU of both roles, outside the share of vLLM: where the two are more than the GPU has, "
-    "the pod "
-    "ends out of memory.",
+    why="LMCache allocates PD_BUFFER_SIZE on every GPU of both roles, outside the share of vLLM: where the two are more than the GPU "
+    "has, the pod ends out of memory.",
     sources=(LMCACHE, DPD_GUIDE),
     since="3.2",
 )
@@ -191,8 +192,8 @@ def buffer_fits(endpoint: EndpointSubject) -> Iterator[Violation]:
     "DPD205",
     "PD buffer, CUDA context and NCCL fit beside vLLM's share",
     severity=Severity.WARNING,
-    why="Beside the buffer, CUDA's context and graphs and NCCL's buffers take memory outside vLLM's share (modelled here, about 3.9 GiB at "
-    "tensor-parallel size 8): with less than 1 GiB to spare a pod may end out of memory under load.",
+    why="Beside the buffer, CUDA's context and graphs and NCCL's buffers take memory outside vLLM's share (modelled here, about 3.9 GiB "
+    "at tensor-parallel size 8): with less than 1 GiB to spare a pod may end out of memory under load.",
     sources=(AI_CONFIGURATOR, DPD_GUIDE),
     since="3.2",
 )
@@ -207,11 +208,11 @@ def buffer_and_reserve_fit(endpoint: EndpointSubject) -> Iterator[Violation]:
 def _too_large(endpoint: EndpointSubject, memory: _Memory) -> Violation:
     budget = memory.budget
     left = _human(budget.headroom_bytes) if budget.headroom_bytes > 0 else "nothing"
-    fix, patch = "lower PD_BUFFER_SIZE", None
+    fix, patch = f"lower {buffer_size(endpoint)}", None
     try:
         # The highest share that leaves the margin too, so that the fix does not meet the next warning.
         highest = highest_gpu_memory_utilization(memory.gpu, budget.pd_buffer_bytes + MARGIN_BYTES, memory.server.tensor_parallel_size or 1)
-        fix = f"write --{UTILIZATION} {highest:g} or less, or lower PD_BUFFER_SIZE"
+        fix = f"write {as_flag(endpoint, memory.flag, UTILIZATION, f'{highest:g}')} or less, or {fix}"
         patch = set_flag(endpoint, memory.flag, highest)
     except ValueError:
         pass
@@ -230,8 +231,7 @@ def _too_large(endpoint: EndpointSubject, memory: _Memory) -> Violation:
     "A disaggregated worker says its share of memory",
     severity=Severity.WARNING,
     why="The guide runs DPD at 0.75; vLLM's own default is 0.9, which leaves 8 GiB of an 80 GiB GPU for a buffer of 8 GiB, the CUDA "
-    "context and "
-    "NCCL. Whether the operator sets 0.75 by itself is not documented.",
+    "context and NCCL. Whether the operator sets 0.75 by itself is not documented.",
     sources=(DPD_GUIDE, VLLM),
     since="3.2",
 )
@@ -244,118 +244,3 @@ def utilization_is_said(endpoint: EndpointSubject) -> Iterator[Violation]:
         what = f"{' and '.join(missing)}: no --{UTILIZATION} is given"
         fix = f"add --{UTILIZATION} {DEFAULT_GPU_MEMORY_UTILIZATION:g} to worker.args"
         yield Violation(endpoint.at("spec", "worker", "args"), what, fix)
-
-
-@rule(
-    "DPD207",
-    "max-model-len is within the model's own",
-    severity=Severity.ERROR,
-    why="vLLM refuses a length over the model's max_position_embeddings unless it is told how to stretch it.",
-    sources=(VLLM,),
-)
-def length_is_the_models(endpoint: EndpointSubject) -> Iterator[Violation]:
-    """A max-model-len over the model's, without --hf-overrides, --rope-scaling or VLLM_ALLOW_LONG_MAX_MODEL_LEN."""
-    reading = endpoint.reading
-    allowed = reading.environment.get("VLLM_ALLOW_LONG_MAX_MODEL_LEN")
-    if reading.model is None or (allowed is not None and allowed.value != "0"):
-        return
-    seen: set[Path] = set()
-    for server in reading.servers:
-        flag = server.args.last("max-model-len")
-        stretched = any(other.name in {"hf-overrides", "rope-scaling"} for other in server.args.flags)
-        if flag is None or flag.integer is None or flag.path in seen or stretched or flag.integer <= reading.model.max_model_len:
-            continue
-        seen.add(flag.path)
-        yield Violation(
-            endpoint.at(*flag.path),
-            f"--max-model-len {flag.integer:,} is over the {reading.model.max_model_len:,} of {reading.model.name}",
-            f"write {reading.model.max_model_len}, or stretch the model with --hf-overrides",
-            value=flag.integer,
-            patch=set_flag(endpoint, flag, reading.model.max_model_len),
-        )
-
-
-@rule(
-    "DPD208",
-    "The scheduler's limits go together",
-    severity=Severity.ERROR,
-    why="vLLM refuses max-num-batched-tokens below max-num-seqs, and below max-model-len where chunked prefill is off.",
-    sources=(VLLM,),
-)
-def scheduler_limits(endpoint: EndpointSubject) -> Iterator[Violation]:
-    """max-num-batched-tokens under max-num-seqs, or under max-model-len without chunked prefill."""
-    for server in endpoint.reading.servers:
-        flag = server.args.last("max-num-batched-tokens")
-        tokens = flag.integer if flag else None
-        if flag is None or tokens is None:
-            continue
-        limits = [("max-num-seqs", server.args.integer("max-num-seqs"), "")]
-        if server.args.is_on("enable-chunked-prefill") is False:
-            limits.append(("max-model-len", endpoint.reading.max_model_len(server), ", and chunked prefill is off"))
-        for name, least, also in limits:
-            if least is not None and tokens < least:
-                yield Violation(
-                    endpoint.at(*flag.path),
-                    f"{server.name}: --max-num-batched-tokens {tokens:,} is below --{name} {least:,}{also}",
-                    f"write --max-num-batched-tokens {least} or more",
-                    value=tokens,
-                    patch=set_flag(endpoint, flag, least),
-                )
-
-
-_POSITIVE = (
-    "tensor-parallel-size",
-    "pipeline-parallel-size",
-    "data-parallel-size",
-    "max-num-seqs",
-    "max-num-batched-tokens",
-    "max-model-len",
-    "port",
-    "block-size",
-)
-
-
-@rule(
-    "DPD209",
-    "Flags have values that vLLM takes",
-    severity=Severity.ERROR,
-    why="vLLM ends at once on a flag that it cannot read, and the pod restarts for ever.",
-    sources=(VLLM,),
-)
-def values_are_read(endpoint: EndpointSubject) -> Iterator[Violation]:
-    """A number that is none or is not positive, a utilisation outside 0 to 1, or a flag without its value."""
-    if endpoint.reading.server is not None and endpoint.reading.server.name != "vLLM":
-        return
-    seen: set[Path] = set()
-    for server in endpoint.reading.servers:
-        for flag in server.args.flags:
-            problem = "" if flag.keys or flag.off or flag.flag_path in seen else _value_problem(flag)
-            if problem:
-                seen.add(flag.flag_path)
-                shown = flag.text if flag.value is None else f"{flag.text} {flag.value}"
-                yield Violation(endpoint.at(*flag.path), f"{shown}: {problem}", _value_fix(flag), value=flag.value)
-
-
-def _value_problem(flag: Flag) -> str:
-    if flag.value is not None and "$(" in flag.value:
-        return ""
-    if flag.name == UTILIZATION:
-        if flag.number is None:
-            return "is no number"
-        return "" if 0 < flag.number <= 1 else "must be above 0 and at most 1"
-    if flag.name not in _POSITIVE:
-        return ""
-    if flag.value is None:
-        return "has no value"
-    if flag.integer is None:
-        return "is no whole number"
-    is_auto = flag.name == "max-model-len" and flag.integer == -1
-    return "" if flag.integer > 0 or is_auto else "must be 1 or more"
-
-
-def _value_fix(flag: Flag) -> str:
-    if flag.name != UTILIZATION:
-        return f"write --{flag.name} with a whole number"
-    number = flag.number
-    is_percent = number is not None and 1 < number <= 100
-    return f"write --{UTILIZATION} {number / 100:g}" if is_percent and number is not None else f"write --{UTILIZATION} 0.75"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from ipaddress import IPv4Network
+from typing import TYPE_CHECKING
 
 from dpd_infra.catalog.addons import CONTROL_PLANE_ADDONS
 from dpd_infra.catalog.kubernetes_versions import HYPERPOD_VERSIONS, INFERENCE_ADDON_VERSIONS, SUPPORTED_VERSIONS
@@ -20,9 +21,11 @@ from dpd_infra.plan.addon_versions import below_minimum
 from dpd_infra.plan.subnets import SubnetKind, addresses_needed, control_plane_zones, plan_subnets
 from dpd_infra.rules.registry import rule
 from dpd_infra.rules.subject import StackSubject, Violation
-from dpd_infra.spec.control_plane import AccessPolicy
 from dpd_infra.spec.finding import Severity
-from dpd_infra.spec.network import NetworkSpec
+from dpd_infra.spec.control_plane import AccessPolicy
+
+if TYPE_CHECKING:
+    from dpd_infra.spec.network import NetworkSpec
 
 LOG_RETENTION_DAYS = (1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653)
 """The retention times CloudWatch Logs takes (PutRetentionPolicy)."""
@@ -32,8 +35,8 @@ LOG_RETENTION_DAYS = (1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 
     "DPD501",
     "Somebody must reach the Kubernetes API",
     severity=Severity.ERROR,
-    why="The API endpoint would be private with nothing said about how Pulumi gets there: `pulumi up` makes the cluster and then hangs at "
-    "its first Kubernetes resource.",
+    why="The API endpoint would be private with nothing said about how Pulumi gets there: `pulumi up` makes the cluster and then hangs "
+    "at its first Kubernetes resource.",
     sources=(DESIGN_NOTE,),
 )
 def api_is_reachable(stack: StackSubject) -> Iterator[Violation]:

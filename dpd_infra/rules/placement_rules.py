@@ -7,24 +7,22 @@ from collections.abc import Iterator
 
 from dpd_infra.catalog.sources import (
     CRD_3_2,
+    DPD_GUIDE,
     EKS_PREREQUISITES_GUIDE,
-    HYPERPOD_CONSTANTS,
     KUBERNETES_DOCS,
     PREREQUISITES_GUIDE,
     thread,
 )
 from dpd_infra.plan.groups import GROUP_LABEL
 from dpd_infra.plan.pieces import gpu_zone
-from dpd_infra.plan.quantities import in_gib, quantity
-from dpd_infra.render.endpoint_roles import EFA_RESOURCE, GPU_RESOURCE, INSTANCE_TYPE_LABEL
+from dpd_infra.render.endpoint_roles import INSTANCE_TYPE_LABEL
 from dpd_infra.rules.demand import demands, nodes_needed
 from dpd_infra.rules.patches import remove, set_value
 from dpd_infra.rules.reading import mapping
 from dpd_infra.rules.registry import rule
 from dpd_infra.rules.subject import EndpointSubject, Violation
+from dpd_infra.rules.wording import named
 from dpd_infra.spec.finding import Severity
-
-_GIB = 2**30
 
 HYPERPOD_LABELS: dict[str, tuple[str, ...]] = {
     GROUP_LABEL: (),
@@ -53,7 +51,8 @@ def same_zone(endpoint: EndpointSubject) -> Iterator[Violation]:
     path = ("spec", "pdSpec", "topologySpec", "sameAZ")
     if endpoint.get(*path) is False:
         what = "sameAZ is false: prefill and decode may run in different zones"
-        fix = "set it to true, the operator's default"
+        name = named(endpoint, "topologySpec.sameAZ", "placement.sameZone", path)
+        fix = f"set {name} to true, the operator's default"
         yield Violation(endpoint.at(*path), what, fix, value=False, patch=set_value(endpoint, path, value=True))
 
 
@@ -145,87 +144,6 @@ _KEYS = {"prefill": "prefillSpec", "decode": "decodingSpec"}
 
 
 @rule(
-    "DPD024",
-    "A pod's requests fit a node",
-    severity=Severity.ERROR,
-    why="The scheduler places a pod on a node that has all it asks for, beside what kubelet and daemons take: a pod that asks for the "
-    "whole of "
-    "a node's processors or memory, or for more devices than it has, stays Pending for ever.",
-    sources=(HYPERPOD_CONSTANTS, thread("daekeun-ml/aws-ai-infra-helper")),
-)
-def requests_fit_node(endpoint: EndpointSubject) -> Iterator[Violation]:
-    """Processors or memory of a node's size or over, GPUs or EFA devices over it."""
-    sizes = endpoint.reading.node_sizes
-    if not sizes or len(sizes) != len(endpoint.reading.instance_types):
-        return
-    largest = max(sizes, key=lambda size: (size.gpus, size.memory_gib))
-    limits = {
-        "cpu": (largest.vcpus, f"{largest.vcpus} vCPUs"),
-        "memory": (largest.memory_gib * _GIB, f"{largest.memory_gib} GiB"),
-        GPU_RESOURCE: (largest.gpus, f"{largest.gpus} GPUs"),
-        EFA_RESOURCE: (largest.efa_devices, f"{largest.efa_devices} EFA devices"),
-    }
-    for server in endpoint.reading.servers:
-        for name, (most, shown) in limits.items():
-            asked = server.asked(name)
-            if asked is None or asked < most or (asked == most and name not in {"cpu", "memory"}):
-                continue
-            part = "requests" if name in mapping(server.resources.get("requests")) else "limits"
-            path = (*server.resources_path, part, name)
-            written = mapping(server.resources.get(part)).get(name)
-            number = f"{written} ({in_gib(asked)})" if name == "memory" else f"{written}"
-            yield Violation(
-                endpoint.at(*path),
-                f"{server.name} asks for {name} {number}, a {largest.name} node has {shown}",
-                f"ask for less than {shown}" if name in {"cpu", "memory"} else f"ask for {most} at most",
-                value=written,
-            )
-
-
-@rule(
-    "DPD025",
-    "Both roles ask for as many EFA devices a GPU",
-    severity=Severity.ERROR,
-    why="Prefill and decode exchange the addresses of their EFA devices: with different counts the connection is not made (NIXL: "
-    "Deserialization of tag failed).",
-    sources=(thread("ai-dynamo/nixl", 1226, 1161),),
-    since="3.2",
-)
-def equal_efa(endpoint: EndpointSubject) -> Iterator[Violation]:
-    """`vpc.amazonaws.com/efa` of the two roles that differs."""
-    if not endpoint.reading.disaggregated:
-        return
-    prefill, decode = endpoint.reading.servers
-    if prefill.efa_devices != decode.efa_devices:
-        path = (*decode.resources_path, "requests", EFA_RESOURCE)
-        what = f"prefill asks for {prefill.efa_devices} EFA devices, decode for {decode.efa_devices}"
-        most = max(prefill.efa_devices, decode.efa_devices)
-        yield Violation(endpoint.at(*path), what, f'ask for {EFA_RESOURCE}: "{most}" on both roles', value=decode.efa_devices)
-
-
-@rule(
-    "DPD026",
-    "A role asks for the EFA devices that belong to its GPUs",
-    severity=Severity.WARNING,
-    why="Each GPU has EFA devices of its own beside it: with fewer, part of the GPUs share a card or go over TCP, and nothing says so.",
-    sources=(HYPERPOD_CONSTANTS, thread("aws/sagemaker-hyperpod-cli", 306), thread("awslabs/awsome-distributed-ai", 1230, 1215)),
-    since="3.2",
-)
-def whole_efa(endpoint: EndpointSubject) -> Iterator[Violation]:
-    """Fewer EFA devices than the share of the role's GPUs, where some are asked for."""
-    sizes = endpoint.reading.node_sizes
-    if not endpoint.reading.disaggregated or not sizes or len({(size.gpus, size.efa_devices) for size in sizes}) != 1:
-        return
-    size = sizes[0]
-    for server in endpoint.reading.servers:
-        share = size.efa_devices * server.gpus // size.gpus if size.gpus else 0
-        if 0 < server.efa_devices < share:
-            path = (*server.resources_path, "requests", EFA_RESOURCE)
-            what = f"{server.name} asks for {server.efa_devices} EFA devices, {server.gpus} GPUs of {size.name} have {share}"
-            yield Violation(endpoint.at(*path), what, f'ask for {EFA_RESOURCE}: "{share}"', value=server.efa_devices)
-
-
-@rule(
     "DPD027",
     "Node selectors name labels that HyperPod nodes carry",
     severity=Severity.ERROR,
@@ -255,51 +173,16 @@ def selectors_match(endpoint: EndpointSubject) -> Iterator[Violation]:
 
 
 @rule(
-    "DPD028",
-    "Huge pages are there before they are asked for",
+    "DPD031",
+    "A node affinity under a pdSpec names instance types",
     severity=Severity.WARNING,
-    why="A pod that requests huge pages stays Pending on nodes that set none aside, with no visible cause; that HyperPod's nodes do is "
-    "documented nowhere.",
-    sources=(thread("awslabs/awsome-distributed-ai", 1230), KUBERNETES_DOCS),
-)
-def huge_pages(endpoint: EndpointSubject) -> Iterator[Violation]:
-    """`hugepages-…` among a pod's resources."""
-    for server in endpoint.reading.servers:
-        for part in ("requests", "limits"):
-            asked = [name for name in mapping(server.resources.get(part)) if name.startswith("hugepages-")]
-            if asked:
-                path = (*server.resources_path, part, asked[0])
-                fix = "leave it out, or make sure that `kubectl describe node` lists it as allocatable"
-                yield Violation(endpoint.at(*path), f"{server.name} asks for {asked[0]}", fix, value=endpoint.get(*path))
-                break
-
-
-@rule(
-    "DPD029",
-    "What roles need stands in the roles",
-    severity=Severity.WARNING,
-    why="Under pdSpec the operator ignores worker.resources, which the CRD asks for all the same: a device that is requested there only is "
-    "never given.",
-    sources=(CRD_3_2,),
+    why="DPD runs on five instance types only: nodes that are found by other labels may be of any type, and nothing here can tell.",
+    sources=(DPD_GUIDE, CRD_3_2),
     since="3.2",
 )
-def worker_resources_are_ignored(endpoint: EndpointSubject) -> Iterator[Violation]:
-    """EFA devices, huge pages or a number of GPUs in worker.resources that no role asks for."""
-    if not endpoint.reading.disaggregated:
-        return
-    worker = mapping(endpoint.reading.worker.get("resources"))
-    seen: set[str] = set()
-    for part in ("requests", "limits"):
-        for name, value in mapping(worker.get(part)).items():
-            asked = quantity(value)
-            if name in {"cpu", "memory", "ephemeral-storage"} or name in seen or not asked:
-                continue
-            if all(server.asked(name) != asked for server in endpoint.reading.servers):
-                seen.add(name)
-                roles = " and ".join(f"{server.name} {server.asked(name) or 'none'}" for server in endpoint.reading.servers)
-                yield Violation(
-                    endpoint.at("spec", "worker", "resources", part, name),
-                    f"worker.resources asks for {name} {value}, which is ignored here; the roles ask for {roles}",
-                    f'ask for {name}: "{value}" in both roles\' resources, or leave it out',
-                    value=value,
-                )
+def affinity_names_types(endpoint: EndpointSubject) -> Iterator[Violation]:
+    """A nodeAffinity without a required `node.kubernetes.io/instance-type`, under a pdSpec."""
+    reading = endpoint.reading
+    if reading.disaggregated and mapping(reading.spec.get("nodeAffinity")) and not reading.instance_types:
+        fix = f"add a required matchExpression: {{key: {INSTANCE_TYPE_LABEL}, operator: In, values: [ml.p5.48xlarge]}}"
+        yield Violation(endpoint.at("spec", "nodeAffinity"), "nodeAffinity requires no instance type", fix)

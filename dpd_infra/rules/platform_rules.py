@@ -44,8 +44,7 @@ _OWN = "of our own"
     "The region has the operator's images",
     severity=Severity.WARNING,
     why="The operator's chart knows registries of 17 regions and fails with Unsupported AWS Region in any other; the release notes say "
-    "every region "
-    "with HyperPod. The sources contradict each other.",
+    "every region with HyperPod. The sources contradict each other.",
     sources=(OPERATOR_CHART, RELEASE_NOTES),
 )
 def region_has_operator(stack: StackSubject) -> Iterator[Violation]:
@@ -65,8 +64,7 @@ def region_has_operator(stack: StackSubject) -> Iterator[Violation]:
     "The operator's pods find free slots",
     severity=Severity.ERROR,
     why=f"The add-on needs {OPERATOR_POD_SLOTS} free pod slots. HyperPod gives a node one network interface, so a small type holds few "
-    f"pods, of which "
-    "daemons and the other add-ons take their part first: the add-on then ends CREATE_FAILED or DEGRADED.",
+    "pods, of which daemons and the other add-ons take their part first: the add-on then ends CREATE_FAILED or DEGRADED.",
     sources=(CONSOLE_TROUBLESHOOTING, VPC_CNI_LIMITS, OPERATOR_NOTES, thread("awslabs/ai-on-sagemaker-hyperpod", 142)),
 )
 def operator_pod_slots(stack: StackSubject) -> Iterator[Violation]:
@@ -152,8 +150,7 @@ def controllers_have_roles(stack: StackSubject) -> Iterator[Violation]:
     "The operator's configuration leaves what the platform works out",
     severity=Severity.WARNING,
     why="The platform makes role, bucket and cluster and hands their names to the add-on; another value in their place points the "
-    "operator at something "
-    "that the platform does not look after.",
+    "operator at something that the platform does not look after.",
     sources=(SETUP_GUIDE,),
 )
 def configuration_is_further(stack: StackSubject) -> Iterator[Violation]:

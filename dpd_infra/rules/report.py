@@ -1,4 +1,4 @@
-"""A report of findings as text: what, where with the source line, why with its source, and the fix; the same for a terminal, a log and an error."""
+"""A report of findings as text: what, where with the source line, why with its source, and the fix; for a terminal, a log and an error."""
 
 from __future__ import annotations
 

@@ -13,32 +13,10 @@ from dpd_infra.rules.patches import remove, set_flag, set_value
 from dpd_infra.rules.reading import mapping
 from dpd_infra.rules.registry import rule
 from dpd_infra.rules.subject import EndpointSubject, Violation
+from dpd_infra.rules.wording import as_flag
 from dpd_infra.spec.finding import Severity
 
 TENSOR_PARALLEL = "tensor-parallel-size"
-
-SHARED_FLAGS = (
-    "model",
-    "max-model-len",
-    "dtype",
-    "kv-cache-dtype",
-    "quantization",
-    "block-size",
-    "pipeline-parallel-size",
-    "prefill-context-parallel-size",
-    "decode-context-parallel-size",
-    "data-parallel-size",
-    "revision",
-    "tokenizer",
-    "rope-scaling",
-    "rope-theta",
-    "hf-overrides",
-    "sliding-window",
-)
-"""What fixes the form of the KV cache or which prompts are taken: a decoder reads what a prefiller wrote."""
-
-OPERATOR_FLAGS = ("kv-transfer-config", "kv-events-config")
-"""What the operator itself sets for disaggregation: connector and cache are provisioned by it (DPD blog)."""
 
 
 @rule(
@@ -74,8 +52,8 @@ def roles_request_gpus(endpoint: EndpointSubject) -> Iterator[Violation]:
     "DPD008",
     "One decoder for an endpoint",
     severity=Severity.WARNING,
-    why="The DPD guide and AWS's blog say one decode deployment with one replica; the guide's troubleshooting and the CRD allow more. The "
-    "sources contradict each other, so more than one decoder is untested ground.",
+    why="The DPD guide and AWS's blog say one decode deployment with one replica; the guide's troubleshooting and the CRD allow more. "
+    "The sources contradict each other, so more than one decoder is untested ground.",
     sources=(DPD_GUIDE, DPD_BLOG, DPD_TROUBLESHOOTING, CRD_3_2),
     since="3.2",
 )
@@ -97,8 +75,7 @@ def one_decoder(endpoint: EndpointSubject) -> Iterator[Violation]:
     "Both roles have one tensor-parallel size",
     severity=Severity.ERROR,
     why="In LMCache 0.4.3 sender rank i writes to receiver port i: a larger prefill size ends in an index error, a smaller one leaves "
-    "decode "
-    "ranks without KV cache.",
+    "decode ranks without KV cache.",
     sources=(LMCACHE, thread("LMCache/LMCache", 1142, 1629), DPD_TROUBLESHOOTING),
     since="3.2",
 )
@@ -115,7 +92,7 @@ def same_tensor_parallel_size(endpoint: EndpointSubject) -> Iterator[Violation]:
     yield Violation(
         endpoint.at(*at),
         f"prefill has --{TENSOR_PARALLEL} {sizes[0]}, decode has {sizes[1]}",
-        f"say it once, in worker.args: --{TENSOR_PARALLEL} {sizes[0]}",
+        f"say it once, for both roles: {as_flag(endpoint, prefill.args.last(TENSOR_PARALLEL), TENSOR_PARALLEL, sizes[0])}",
         value=sizes[1],
     )
 
@@ -144,7 +121,9 @@ def parallel_size_is_gpus(endpoint: EndpointSubject) -> Iterator[Violation]:
         yield Violation(
             endpoint.at(*(flag.path if flag else server.resources_path)),
             f"{server.name} requests {server.gpus} GPUs and has {both}: {ranks} ranks",
-            f"write --{TENSOR_PARALLEL} {wanted}" if wanted else f"request {ranks} GPUs, or choose sizes whose product is {server.gpus}",
+            f"write {as_flag(endpoint, flag, TENSOR_PARALLEL, wanted)}"
+            if wanted
+            else f"request {ranks} GPUs, or choose sizes whose product is {server.gpus}",
             value=server.tensor_parallel_size,
             patch=set_flag(endpoint, flag, wanted) if flag and wanted and _is_shared(endpoint, flag) else None,
             related=(endpoint.at(*server.resources_path),),
@@ -180,108 +159,6 @@ def model_divides(endpoint: EndpointSubject) -> Iterator[Violation]:
             what = f"{model.name} cannot be split over {size} ranks: {'; '.join(problems)}"
             fix = f"use one of {', '.join(good)} with as many GPUs" if good else "choose another model"
             yield Violation(endpoint.at(*flag.path), what, fix, value=size)
-
-
-@rule(
-    "DPD012",
-    "The roles agree on what the KV cache depends on",
-    severity=Severity.ERROR,
-    why="The decoder reads what the prefiller wrote: another model, format or block size gives it bytes it misreads or refuses, and a "
-    "shorter "
-    "limit makes it refuse what the prefiller took.",
-    sources=(LMCACHE, VLLM, thread("vllm-project/vllm", 41037, 42895)),
-    since="3.2",
-)
-def roles_agree(endpoint: EndpointSubject) -> Iterator[Violation]:
-    """A flag of the KV cache's form, of the model or of the longest prompt that has different values."""
-    if not endpoint.reading.disaggregated:
-        return
-    prefill, decode = endpoint.reading.servers
-    for name in SHARED_FLAGS:
-        first, second = prefill.args.last(name), decode.args.last(name)
-        if (first and (first.integer or first.value)) == (second and (second.integer or second.value)):
-            continue
-        given = [flag for flag in (second, first) if flag is not None]
-        at = next((flag for flag in given if "pdSpec" in flag.path), given[0])
-        yield Violation(
-            endpoint.at(*at.path),
-            f"--{name} is {first.value if first else 'not given'} for prefill and {second.value if second else 'not given'} for decode",
-            f"say --{name} once, in worker.args",
-            value=at.value,
-        )
-
-
-@rule(
-    "DPD013",
-    "A list of flags does not undo itself",
-    severity=Severity.WARNING,
-    why="vLLM takes the last of two equal flags and only logs that there were two: the first one looks as if it worked.",
-    sources=(VLLM, CRD_3_2),
-)
-def flags_once(endpoint: EndpointSubject) -> Iterator[Violation]:
-    """One flag with two values, or `--x` beside `--no-x`, in the worker's list or in one role's list."""
-    seen: set[tuple[str | int, ...]] = set()
-    for server in endpoint.reading.servers:
-        by_list: dict[tuple[object, ...], Flag] = {}
-        for flag in server.args.flags:
-            key = (flag.name, flag.keys, flag.flag_path[:-1])
-            before = by_list.get(key)
-            by_list[key] = flag
-            if before is None or (before.value, before.off) == (flag.value, flag.off) or flag.flag_path in seen:
-                continue
-            seen.add(flag.flag_path)
-            yield Violation(
-                endpoint.at(*flag.flag_path),
-                f"{_said(before)} is undone by {_said(flag)} further on",
-                f"keep {_said(flag)} only",
-                value=flag.value,
-                related=(endpoint.at(*before.flag_path),),
-            )
-
-
-def _said(flag: Flag) -> str:
-    return flag.text if flag.value is None else f"{flag.text} {flag.value}"
-
-
-@rule(
-    "DPD014",
-    "The operator sets connector and cache itself",
-    severity=Severity.WARNING,
-    why="With pdSpec the operator gives each role its connector; a flag of your own is the same for both roles or comes last and wins, "
-    "and a "
-    "worker without its role serves as if it were colocated.",
-    sources=(DPD_BLOG, thread("kserve/kserve", 5987), thread("ai-dynamo/dynamo", 13238)),
-    since="3.2",
-)
-def operator_flags(endpoint: EndpointSubject) -> Iterator[Violation]:
-    """`--kv-transfer-config` and its like under a pdSpec."""
-    if not endpoint.reading.disaggregated:
-        return
-    seen: set[tuple[str | int, ...]] = set()
-    for server in endpoint.reading.servers:
-        for flag in server.args.flags:
-            if flag.name in OPERATOR_FLAGS and flag.flag_path not in seen:
-                seen.add(flag.flag_path)
-                yield Violation(endpoint.at(*flag.flag_path), f"{flag.text} is the operator's to set", f"remove {flag.text} and its value")
-
-
-@rule(
-    "DPD015",
-    "The decoder runs CUDA graphs",
-    severity=Severity.ADVICE,
-    why="AWS's design has the prefiller run eagerly and the decoder with full CUDA graphs: without them every token costs more time.",
-    sources=(DPD_BLOG,),
-    since="3.2",
-)
-def decoder_has_graphs(endpoint: EndpointSubject) -> Iterator[Violation]:
-    """`--enforce-eager` in force on the decoder."""
-    if not endpoint.reading.disaggregated:
-        return
-    flag = endpoint.reading.decode.args.last("enforce-eager")
-    if flag is not None and endpoint.reading.decode.args.is_on("enforce-eager"):
-        what = "the decoder runs with --enforce-eager, without CUDA graphs"
-        fix = "remove it from the decoder; write it in the prefill role's args if it is meant for the prefiller"
-        yield Violation(endpoint.at(*flag.flag_path), what, fix)
 
 
 @rule(

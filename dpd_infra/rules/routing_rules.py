@@ -11,6 +11,7 @@ from dpd_infra.rules.patches import set_value
 from dpd_infra.rules.reading import count, mapping, text
 from dpd_infra.rules.registry import rule
 from dpd_infra.rules.subject import EndpointSubject, Violation
+from dpd_infra.rules.wording import named
 from dpd_infra.spec.finding import Severity
 
 PAYS_FROM_TOKENS = 4000
@@ -34,13 +35,20 @@ def _strategy(endpoint: EndpointSubject) -> str:
     return text(routing.get("routingStrategy")) or "prefixaware"
 
 
+def _strategy_name(endpoint: EndpointSubject) -> str:
+    return named(endpoint, "routingStrategy", "routing.strategy", (*_ROUTING, "routingStrategy"))
+
+
+def _threshold_name(endpoint: EndpointSubject) -> str:
+    return named(endpoint, "routingThreshold", "routing.threshold", _THRESHOLD)
+
+
 @rule(
     "DPD301",
     "KV-aware routing and chat do not meet",
     severity=Severity.WARNING,
     why="AWS's caching guide takes kvaware with /completions only: the router tokenises the request's text without the chat template, so "
-    "its "
-    "picture of a pod's cache never matches. AWS's DPD blog measured with kvaware all the same.",
+    "its picture of a pod's cache never matches. AWS's DPD blog measured with kvaware all the same.",
     sources=(CACHING_ROUTING_GUIDE, thread("vllm-project/production-stack", 1045), DPD_BLOG),
     since="2.1",
 )
@@ -51,7 +59,7 @@ def kvaware_without_chat(endpoint: EndpointSubject) -> Iterator[Violation]:
         yield Violation(
             endpoint.at(*_ROUTING, "routingStrategy"),
             f"routingStrategy is kvaware, invocationEndpoint is {path}",
-            "use prefixaware (one prefiller) or roundrobin (several), or serve v1/completions",
+            f"set {_strategy_name(endpoint)} to prefixaware (one prefiller) or roundrobin (several), or serve v1/completions",
             value="kvaware",
         )
 
@@ -61,8 +69,7 @@ def kvaware_without_chat(endpoint: EndpointSubject) -> Iterator[Violation]:
     "Several prefillers want a strategy that spreads",
     severity=Severity.WARNING,
     why="The strategy picks the prefiller. For several of them the DPD guide says roundrobin, its troubleshooting roundrobin or kvaware, "
-    "AWS's "
-    "blog kvaware or session: none of them says prefixaware, which the guide keeps for one.",
+    "AWS's blog kvaware or session: none of them says prefixaware, which the guide keeps for one.",
     sources=(DPD_GUIDE, DPD_TROUBLESHOOTING, DPD_BLOG),
     since="3.2",
 )
@@ -76,7 +83,7 @@ def strategy_for_several(endpoint: EndpointSubject) -> Iterator[Violation]:
     yield Violation(
         endpoint.at(*path),
         f"routingStrategy is prefixaware, there are up to {reading.prefill.most_replicas} prefillers{scaled}",
-        "set it to roundrobin",
+        f"set {_strategy_name(endpoint)} to roundrobin",
         value="prefixaware",
         patch=set_value(endpoint, path, "roundrobin", ("routing", "strategy")),
     )
@@ -87,8 +94,7 @@ def strategy_for_several(endpoint: EndpointSubject) -> Iterator[Violation]:
     "Some requests are disaggregated",
     severity=Severity.ERROR,
     why="A prompt is disaggregated from routingThreshold tokens on, and no prompt has max-model-len tokens or more: the prefillers would "
-    "never get "
-    "one.",
+    "never get one.",
     sources=(CRD_3_2, DPD_GUIDE),
     since="3.2",
 )
@@ -99,7 +105,7 @@ def threshold_is_reached(endpoint: EndpointSubject) -> Iterator[Violation]:
     longest = reading.max_model_len(reading.decode)
     if not reading.disaggregated or threshold is None or longest is None or threshold < longest:
         return
-    lower = f"lower routingThreshold below {longest} ({PAYS_FROM_TOKENS} is where it begins to pay)"
+    lower = f"lower {_threshold_name(endpoint)} below {longest} ({PAYS_FROM_TOKENS} is where it begins to pay)"
     yield Violation(
         endpoint.at(*_THRESHOLD),
         f"routingThreshold is {threshold:,}, --max-model-len {longest:,}: nothing is ever disaggregated",
@@ -114,8 +120,7 @@ def threshold_is_reached(endpoint: EndpointSubject) -> Iterator[Violation]:
     "Short prompts stay on the decoder",
     severity=Severity.ADVICE,
     why="0 sends every prompt through prefiller and transfer, however short: each pays for a hop that it does not need. Prompts shorter "
-    "than a "
-    "cache block were seen to skip disaggregation even so.",
+    "than a cache block were seen to skip disaggregation even so.",
     sources=(CRD_3_2, DPD_GUIDE, thread("llm-d/llm-d-router", 867)),
     since="3.2",
 )
@@ -123,9 +128,8 @@ def threshold_is_not_zero(endpoint: EndpointSubject) -> Iterator[Violation]:
     """A threshold of 0."""
     if endpoint.get(*_THRESHOLD) == 0 and endpoint.get(*_THRESHOLD) is not False:
         patch = set_value(endpoint, _THRESHOLD, 4096)
-        yield Violation(
-            endpoint.at(*_THRESHOLD), "routingThreshold is 0: every prompt is disaggregated", "set it to 4096, the default", 0, patch
-        )
+        what = "routingThreshold is 0: every prompt is disaggregated"
+        yield Violation(endpoint.at(*_THRESHOLD), what, f"set {_threshold_name(endpoint)} to 4096, the default", 0, patch)
 
 
 @rule(
@@ -133,8 +137,7 @@ def threshold_is_not_zero(endpoint: EndpointSubject) -> Iterator[Violation]:
     "The threshold is where disaggregation pays",
     severity=Severity.ADVICE,
     why=f"AWS's guide sees a benefit for inputs of {PAYS_FROM_TOKENS:,} tokens and more. The router counts by an estimate of its own, "
-    f"about 12 % "
-    "high in AWS's sample.",
+    "about 12 % high in AWS's sample.",
     sources=(DPD_GUIDE,),
     since="3.2",
 )
@@ -143,7 +146,9 @@ def threshold_pays(endpoint: EndpointSubject) -> Iterator[Violation]:
     threshold = count(endpoint.get(*_THRESHOLD))
     if threshold is not None and 0 < threshold < PAYS_FROM_TOKENS:
         what = f"routingThreshold is {threshold:,}"
-        yield Violation(endpoint.at(*_THRESHOLD), what, f"raise it to {PAYS_FROM_TOKENS} or more, or measure below", threshold)
+        yield Violation(
+            endpoint.at(*_THRESHOLD), what, f"raise {_threshold_name(endpoint)} to {PAYS_FROM_TOKENS}, or measure below", threshold
+        )
 
 
 @rule(
@@ -208,8 +213,7 @@ def _numbers(version: str) -> tuple[int, ...]:
     "A router that is described is switched on",
     severity=Severity.WARNING,
     why="intelligentRoutingSpec.enabled is false by default, and it can be neither added nor changed once the endpoint exists: what "
-    "stands beside it "
-    "has no effect.",
+    "stands beside it has no effect.",
     sources=(CRD_3_2,),
     since="2.1",
 )

@@ -44,8 +44,7 @@ def _triggers(place: Path, block: Mapping[str, Any]) -> Iterator[tuple[str, Path
     "A CloudWatch trigger watches this endpoint",
     severity=Severity.ERROR,
     why="A CloudWatch dimension is compared letter by letter: one that differs from endpointName by a dot or a hyphen gets no data, and "
-    "the scaler never "
-    "moves.",
+    "the scaler never moves.",
     sources=(thread("aws-samples/sagemaker-genai-hosting-examples"), KEDA_DOCS),
 )
 def cloudwatch_dimension(endpoint: EndpointSubject) -> Iterator[Violation]:
@@ -151,8 +150,7 @@ def trigger_beside_list(endpoint: EndpointSubject) -> Iterator[Violation]:
     "Roles do not scale to nothing",
     severity=Severity.WARNING,
     why="A role with no pods takes the endpoint down with it until a node has loaded the model again; that the router waits for that is "
-    "documented "
-    "nowhere.",
+    "documented nowhere.",
     sources=(DPD_BLOG, thread("llm-d/llm-d-workload-variant-autoscaler", 250, 736)),
     since="3.2",
 )

@@ -22,8 +22,8 @@ _HUB_VARIABLES = frozenset({"HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"})
     "DPD430",
     "No secret stands in the manifest",
     severity=Severity.ERROR,
-    why="Whoever may read the resource, the stack file or Pulumi's state reads it too, and it stays in their history. Arguments are shown "
-    "by ps.",
+    why="Whoever may read the resource, the stack file or Pulumi's state reads it too, and it stays in their history. Arguments are "
+    "shown by ps.",
     sources=(KUBERNETES_DOCS, DEPLOY_GUIDE),
 )
 def no_secrets(endpoint: EndpointSubject) -> Iterator[Violation]:

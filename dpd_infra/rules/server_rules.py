@@ -11,6 +11,7 @@ from dpd_infra.rules.patches import set_flag, set_value
 from dpd_infra.rules.reading import count, mapping, text
 from dpd_infra.rules.registry import rule
 from dpd_infra.rules.subject import EndpointSubject, Violation
+from dpd_infra.rules.wording import named
 from dpd_infra.spec.finding import Path, Severity
 
 DEFAULT_METRICS_PORT = 8080
@@ -50,8 +51,7 @@ def _opaque(endpoint: EndpointSubject) -> bool:
     "The invocation port is the server's",
     severity=Severity.ERROR,
     why="Sidecar, probes and load balancer reach the server on modelInvocationPort.containerPort: where it listens elsewhere, health "
-    "never turns "
-    "green.",
+    "never turns green.",
     sources=(VLLM, DJL_SERVING, PUBLIC_SAMPLES),
 )
 def invocation_port(endpoint: EndpointSubject) -> Iterator[Violation]:
@@ -67,7 +67,7 @@ def invocation_port(endpoint: EndpointSubject) -> Iterator[Violation]:
     yield Violation(
         endpoint.at(*_PORT),
         f"containerPort is {asked}, {said}",
-        f"set modelInvocationPort.containerPort to {port}{add}",
+        f"set {named(endpoint, 'modelInvocationPort.containerPort', 'worker.port', _PORT)} to {port}{add}",
         value=asked,
         patch=set_flag(endpoint, flag, asked) if is_short and flag else set_value(endpoint, _PORT, port),
         related=(endpoint.at(*flag.path),) if flag else (),
@@ -90,7 +90,7 @@ def metrics_port(endpoint: EndpointSubject) -> Iterator[Violation]:
     yield Violation(
         endpoint.at(*_METRICS_PORT),
         f"metrics.modelMetrics.port is {asked}, the server listens on {port}",
-        f"set it to {port}",
+        f"set {_metrics_name(endpoint)} to {port}",
         value=asked,
         patch=set_value(endpoint, _METRICS_PORT, port),
     )
@@ -101,8 +101,7 @@ def metrics_port(endpoint: EndpointSubject) -> Iterator[Violation]:
     "The default metrics port is the server's",
     severity=Severity.ADVICE,
     why=f"modelMetrics.port is {DEFAULT_METRICS_PORT} where nothing is said, and AWS's caching guide wants it equal to the invocation "
-    f"port: "
-    "otherwise the server's own metrics (TTFT, waiting requests, cache) are missing from dashboards and autoscaling.",
+    "port: otherwise the server's own metrics (TTFT, waiting requests, cache) are missing from dashboards and autoscaling.",
     sources=(CACHING_ROUTING_GUIDE, CRD_3_2),
 )
 def default_metrics_port(endpoint: EndpointSubject) -> Iterator[Violation]:
@@ -113,9 +112,13 @@ def default_metrics_port(endpoint: EndpointSubject) -> Iterator[Violation]:
     yield Violation(
         endpoint.at("spec", "metrics"),
         f"no metrics port is given, {DEFAULT_METRICS_PORT} is the default and the server listens on {port}",
-        f"set metrics.{'port' if endpoint.spec is not None else 'modelMetrics.port'} to {port}",
+        f"set {_metrics_name(endpoint)} to {port}",
         patch=set_value(endpoint, _METRICS_PORT, port, ("metrics", "port")),
     )
+
+
+def _metrics_name(endpoint: EndpointSubject) -> str:
+    return named(endpoint, "metrics.modelMetrics.port", "metrics.port", _METRICS_PORT)
 
 
 def _metrics_source(endpoint: EndpointSubject) -> int | None:
@@ -143,15 +146,17 @@ def health_path(endpoint: EndpointSubject) -> Iterator[Violation]:
         return
     if asked.removeprefix(root).rstrip("/") not in server.health_paths:
         what = f"healthCheckPath is {asked}, {server.name} answers {', '.join(server.health_paths)}"
-        yield Violation(endpoint.at(*path), what, "set it to /health", asked, set_value(endpoint, path, "/health"))
+        yield Violation(
+            endpoint.at(*path), what, "set loadBalancer.healthCheckPath to /health", asked, set_value(endpoint, path, "/health")
+        )
 
 
 @rule(
     "DPD406",
     "Requests go to a path the server answers",
     severity=Severity.WARNING,
-    why="The operator sends requests to http://host:port/<invocationEndpoint>: a path that the server does not know answers 404 to all of "
-    "them.",
+    why="The operator sends requests to http://host:port/<invocationEndpoint>: a path that the server does not know answers 404 to all "
+    "of them.",
     sources=(VLLM, CRD_3_2),
 )
 def invocation_path(endpoint: EndpointSubject) -> Iterator[Violation]:
@@ -184,8 +189,7 @@ def server_host(endpoint: EndpointSubject) -> Iterator[Violation]:
     "The server loads the model that is mounted",
     severity=Severity.ERROR,
     why="The operator mounts the model's files at modelVolumeMount.mountPath, and the documented images hold no model: from another path "
-    "nothing is "
-    "loaded, and without --model vLLM serves a small model of its own choice.",
+    "nothing is loaded, and without --model vLLM serves a small model of its own choice.",
     sources=(DPD_GUIDE, VLLM),
 )
 def served_model(endpoint: EndpointSubject) -> Iterator[Violation]:
@@ -244,8 +248,7 @@ def probe_targets(endpoint: EndpointSubject) -> Iterator[Violation]:
     "The liveness probe waits for the model",
     severity=Severity.WARNING,
     why="A 70B model loads in 5 to 10 minutes, and the server answers only then: a liveness probe that gives up earlier restarts the "
-    "container for "
-    "ever. A startup probe holds it back.",
+    "container for ever. A startup probe holds it back.",
     sources=(DPD_GUIDE, KUBERNETES_DOCS),
 )
 def liveness_waits(endpoint: EndpointSubject) -> Iterator[Violation]:

@@ -19,8 +19,8 @@ from dpd_infra.rules.patches import set_value
 from dpd_infra.rules.reading import entries, mapping, text
 from dpd_infra.rules.registry import rule
 from dpd_infra.rules.subject import EndpointSubject, Violation
-from dpd_infra.spec.endpoint.model import RESERVED_VOLUME_NAMES
 from dpd_infra.spec.finding import Path, Severity
+from dpd_infra.spec.endpoint.model import RESERVED_VOLUME_NAMES
 
 BLOCKS = {"s3": "s3Storage", "fsx": "fsxStorage", "huggingface": "huggingFaceModel"}
 """The block that each modelSourceType reads (CRD)."""
@@ -79,8 +79,7 @@ def one_source(endpoint: EndpointSubject) -> Iterator[Violation]:
     "The model's bucket is near",
     severity=Severity.WARNING,
     why="Every pod loads the whole model from the bucket: across regions that costs time and transfer, and the platform's S3 gateway "
-    "endpoint does not "
-    "reach there.",
+    "endpoint does not reach there.",
     sources=(SETUP_GUIDE, S3_CSI_CONFIGURATION),
 )
 def bucket_region(endpoint: EndpointSubject) -> Iterator[Violation]:
@@ -127,8 +126,7 @@ def bucket_is_granted(endpoint: EndpointSubject) -> Iterator[Violation]:
     "A gated model comes with a token",
     severity=Severity.ERROR,
     why="The hub hands out the files of gated models only to an account that accepted their licence: the download fails with 401. The "
-    "token reaches the "
-    "init container alone, so a variable of the worker does not help.",
+    "token reaches the init container alone, so a variable of the worker does not help.",
     sources=(HUGGING_FACE_HUB, DEPLOY_GUIDE),
     since="3.1.2",
 )

@@ -11,7 +11,6 @@ from textwrap import dedent
 import pytest
 
 from dpd_infra.rehearsal import ProjectNotFound, PulumiNotFound, Rehearsal, RehearsalBusy, RehearsalFailed, SimulatedAccount, find_pulumi
-from dpd_infra.rehearsal.account import Resource
 from tests.engine.harness import pulumi_cli
 
 PROGRAM = """
@@ -274,33 +273,6 @@ def test_a_second_rehearsal_in_the_same_folder_does_not_start(project: Path) -> 
     rehearsal = Rehearsal(project, "dev")
     with rehearsal._locked(), pytest.raises(RehearsalBusy):
         Rehearsal(project, "dev").up()
-
-
-def test_a_killed_run_is_picked_up_where_the_engine_left_it(project: Path) -> None:
-    Rehearsal(project, "dev").up()
-    state = project / ".dpd" / "rehearsal"
-    # What a run leaves that was killed between the service's answer and the engine's note of it.
-    account = SimulatedAccount(state / "account.json")
-    urn = "urn:pulumi:dev::shop::aws:s3/bucket:Bucket::data"
-    account.add(Resource("aws:s3/bucket:Bucket", "shop-data", {}, {"bucket": "shop-data"}, urn=urn))
-    (state / "running").touch()
-    lock = state / "backend" / ".pulumi" / "locks" / "organization" / "shop" / "dev" / "left.json"
-    lock.parent.mkdir(parents=True, exist_ok=True)
-    lock.write_text('{"pid": 1, "username": "x", "hostname": "x"}', encoding="utf-8")
-    program = (project / "stacks" / "__main__.py").read_text(encoding="utf-8")
-    write(project / "stacks", **{"__main__.py": f'{program}\naws.s3.Bucket("data", bucket="shop-data")\n'})
-    result = Rehearsal(project, "dev").up()
-    assert (result.created, result.unchanged) == (1, 3)
-    assert not (state / "running").exists()
-
-
-def test_a_half_written_checkpoint_gives_way_to_its_backup(project: Path) -> None:
-    Rehearsal(project, "dev").up()
-    Rehearsal(project, "dev").up()
-    state = project / ".dpd" / "rehearsal"
-    (state / "running").touch()
-    (state / "backend" / ".pulumi" / "stacks" / "shop" / "dev.json").write_text('{"version": 3, "checkp', encoding="utf-8")
-    assert Rehearsal(project, "dev").up().unchanged == 3
 
 
 def test_reset_forgets_the_account_and_the_state(project: Path) -> None:

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tests.pure.rules.kit import Case, both, colocated, devices, drop, endpoint, flag, more, platform, put, raw, role, stack
 
 EFA = "vpc.amazonaws.com/efa"
 GPU = "nvidia.com/gpu"
+
+
+def affinity(key: str) -> dict[str, Any]:
+    """Nodes by one label of theirs."""
+    expression = {"key": key, "operator": "In", "values": ["ml.p5.48xlarge"]}
+    return {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}}
+
 
 CASES = (
     Case("DPD001", raw(put("spec|instanceType", "ml.g6e.48xlarge")), raw(put("spec|instanceType", "ml.p6-b300.48xlarge"))),
@@ -82,6 +91,21 @@ CASES = (
         "DPD029",
         raw(put(f"spec|worker|resources|requests|{EFA}", "32"), put(f"spec|worker|resources|limits|{EFA}", "32")),
         raw(put(f"spec|worker|resources|requests|{EFA}", "32"), put(f"spec|worker|resources|limits|{EFA}", "32"), devices(EFA, 32, 32)),
+    ),
+    Case(
+        "DPD030",
+        raw(drop("spec|instanceType"), put("spec|instanceTypes", ["ml.p5e.48xlarge", "ml.p5en.48xlarge"])),
+        raw(drop("spec|instanceType"), put("spec|instanceTypes", ["ml.p5en.48xlarge"])),
+    ),
+    Case(
+        "DPD031",
+        raw(drop("spec|instanceType"), put("spec|nodeAffinity", affinity("team"))),
+        raw(drop("spec|instanceType"), put("spec|nodeAffinity", affinity("node.kubernetes.io/instance-type"))),
+    ),
+    Case(
+        "DPD032",
+        raw(put("metadata|labels", {"kueue.x-k8s.io/queue-name": "team-a"})),
+        raw(put("metadata|labels", {"kueue.x-k8s.io/queue-name": "team-a"}), colocated),
     ),
     Case(
         "DPD040",

@@ -83,6 +83,11 @@ CASES = (
         raw(put("spec|worker|image", "763104351884.dkr.ecr.us-east-2.amazonaws.com/djl-inference:0.36.0-lmi18.0.0-cu128")),
         raw(),
     ),
+    Case(
+        "DPD128",
+        stack(endpoint("cache|l2", TIERED), platform("cluster|tieredStorage|memoryPercent", 20), platform("teams", {"a": {}, "b": {}})),
+        stack(endpoint("cache|l2", TIERED), platform("cluster|tieredStorage|memoryPercent", 20), platform("teams", {"a": {}})),
+    ),
     # 141.1 GB of weights: on two ranks 70.6 GB each, over 0.75 of 80 GiB (64.4 GB) and under 0.9 of it.
     Case(
         "DPD201",
