@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -24,7 +25,7 @@ from dpd_infra.rehearsal.program import ONE_AT_A_TIME, Program, ProgramRun, spli
 from dpd_infra.rehearsal.server import ProviderServers
 from dpd_infra.rehearsal.wire import SECRET_SIGNATURE, SIGNATURE_KEY, UNKNOWN_TEXT
 
-Action = Literal["up", "preview", "destroy", "refresh"]
+Action = Literal["up", "preview", "destroy", "preview-destroy", "refresh"]
 
 STACK_TYPE = "pulumi:pulumi:Stack"
 SECRET = "[secret]"  # noqa: S105 - what the engine prints in place of a secret
@@ -185,6 +186,16 @@ class Engine:
         outcome.duration_seconds = time.monotonic() - begun
         return outcome
 
+    @property
+    def has_resources(self) -> bool:
+        """Whether an earlier operation left anything in the stack's state."""
+        name = yaml.safe_load((self.work_dir / "Pulumi.yaml").read_text(encoding="utf-8"))["name"]
+        checkpoint = self.state_dir / "backend" / ".pulumi" / "stacks" / name / f"{self.stack}.json"
+        if not checkpoint.exists():
+            return False
+        latest = json.loads(checkpoint.read_text(encoding="utf-8"))["checkpoint"].get("latest") or {}
+        return bool(latest.get("resources"))
+
     def _prepare(self) -> None:
         """Make the stack where the backend does not have it yet, and store the secrets of its configuration."""
         name = yaml.safe_load((self.work_dir / "Pulumi.yaml").read_text(encoding="utf-8"))["name"]
@@ -209,5 +220,6 @@ _COMMANDS: Mapping[Action, tuple[str, ...]] = {
     "up": ("up", "--yes", "--skip-preview"),
     "preview": ("preview",),
     "destroy": ("destroy", "--yes", "--skip-preview"),
+    "preview-destroy": ("destroy", "--preview-only"),
     "refresh": ("refresh", "--yes", "--skip-preview"),
 }

@@ -34,7 +34,7 @@ class ProgressDisplay:
     """
 
     def __init__(self, console: Console | None = None, *, title: str = "") -> None:
-        self.console = console or Console(stderr=True)
+        self.console = console or Console(stderr=True, soft_wrap=True)
         self.title = title
         self.counts: Counter[str] = Counter()
         self._working: dict[str, tuple[str, float]] = {}

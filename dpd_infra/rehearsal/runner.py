@@ -5,9 +5,9 @@ from __future__ import annotations
 import fcntl
 import re
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from dpd_infra.rehearsal.engine import STACK_TYPE, Action, Diagnostic, Engine, O
 from dpd_infra.rehearsal.environment import find_pulumi
 from dpd_infra.rehearsal.host import OnEvent
 from dpd_infra.rehearsal.program import as_program_host, project_program
+from dpd_infra.rehearsal.recovery import recoverable_run
 from dpd_infra.rehearsal.server import PACKAGES
 from dpd_infra.rehearsal.workspace import ProjectFiles, write_workspace
 
@@ -120,8 +121,8 @@ class Rehearsal:
                 on_event=self.on_event,
                 secret_config=write_workspace(files, work_dir),
             )
-            with as_program_host(files.root, files.main):
-                outcome = engine.run(action, project_program(files.root, files.main))
+            with recoverable_run(state_dir, account), as_program_host(files.root, files.main):
+                outcome = _operate(engine, action, project_program(files.root, files.main))
         result = result_of(outcome)
         if outcome.error is not None:
             raise RehearsalFailed(result, failure_message(outcome))
@@ -140,6 +141,22 @@ class Rehearsal:
 
 
 _LOCK = "lock"
+_PREVIEWS: Mapping[Action, Action] = {"up": "preview", "destroy": "preview-destroy"}
+
+
+def _operate(engine: Engine, action: Action, program: Callable[[], None]) -> Outcome:
+    """Run an operation as the plain command does: its preview first, and nothing at all where that fails, say for a protected resource.
+
+    A stack without resources is not previewed: there is nothing that a half-done operation could take away.
+    """
+    preview = _PREVIEWS.get(action)
+    if preview is not None and engine.has_resources:
+        shown = replace(engine, on_event=None).run(preview, program)
+        if shown.error is not None:
+            return shown
+    return engine.run(action, program)
+
+
 _SEVERAL = re.compile(r"\d+ errors? occurred:")
 
 

@@ -11,6 +11,7 @@ from textwrap import dedent
 import pytest
 
 from dpd_infra.rehearsal import ProjectNotFound, PulumiNotFound, Rehearsal, RehearsalBusy, RehearsalFailed, SimulatedAccount, find_pulumi
+from dpd_infra.rehearsal.account import Resource
 from tests.engine.harness import pulumi_cli
 
 PROGRAM = """
@@ -113,6 +114,34 @@ def test_destroy_leaves_nothing_behind_in_the_account(project: Path) -> None:
     Rehearsal(project, "dev").up()
     assert Rehearsal(project, "dev").destroy().deleted == 3
     assert len(SimulatedAccount(project / ".dpd/rehearsal/account.json")) == 0
+
+
+PROTECTED = """
+    import pulumi
+    import pulumi_aws as aws
+
+    vpc = aws.ec2.Vpc("vpc", cidr_block="10.0.0.0/16", opts=pulumi.ResourceOptions(protect=True))
+    aws.ec2.Subnet("subnet", vpc_id=vpc.id, cidr_block="10.0.0.0/24")
+"""
+
+
+def test_what_is_protected_stops_a_destroy_before_anything_is_deleted(project: Path) -> None:
+    # As the plain command does, whose preview comes first: the subnet alone could have been deleted.
+    write(project, **{"stacks/__main__.py": PROTECTED})
+    Rehearsal(project, "dev").up()
+    with pytest.raises(RehearsalFailed, match="protect"):
+        Rehearsal(project, "dev").destroy()
+    assert Rehearsal(project, "dev").up().changes == 0
+
+
+def test_what_is_protected_stops_an_up_before_anything_is_changed(project: Path) -> None:
+    write(project, **{"stacks/__main__.py": PROTECTED})
+    Rehearsal(project, "dev").up()
+    write(project, **{"stacks/__main__.py": PROTECTED.replace("10.0.0", "10.1.0")})
+    with pytest.raises(RehearsalFailed, match="protect"):
+        Rehearsal(project, "dev").up()
+    write(project, **{"stacks/__main__.py": PROTECTED})
+    assert Rehearsal(project, "dev").up().changes == 0
 
 
 def test_the_users_files_stay_byte_for_byte_the_same(project: Path) -> None:
@@ -273,6 +302,33 @@ def test_a_second_rehearsal_in_the_same_folder_does_not_start(project: Path) -> 
     rehearsal = Rehearsal(project, "dev")
     with rehearsal._locked(), pytest.raises(RehearsalBusy):
         Rehearsal(project, "dev").up()
+
+
+def test_a_killed_run_is_picked_up_where_the_engine_left_it(project: Path) -> None:
+    Rehearsal(project, "dev").up()
+    state = project / ".dpd" / "rehearsal"
+    # What a run leaves that was killed between the service's answer and the engine's note of it.
+    account = SimulatedAccount(state / "account.json")
+    urn = "urn:pulumi:dev::shop::aws:s3/bucket:Bucket::data"
+    account.add(Resource("aws:s3/bucket:Bucket", "shop-data", {}, {"bucket": "shop-data"}, urn=urn))
+    (state / "running").touch()
+    lock = state / "backend" / ".pulumi" / "locks" / "organization" / "shop" / "dev" / "left.json"
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    lock.write_text('{"pid": 1, "username": "x", "hostname": "x"}', encoding="utf-8")
+    program = (project / "stacks" / "__main__.py").read_text(encoding="utf-8")
+    write(project / "stacks", **{"__main__.py": f'{program}\naws.s3.Bucket("data", bucket="shop-data")\n'})
+    result = Rehearsal(project, "dev").up()
+    assert (result.created, result.unchanged) == (1, 3)
+    assert not (state / "running").exists()
+
+
+def test_a_half_written_checkpoint_gives_way_to_its_backup(project: Path) -> None:
+    Rehearsal(project, "dev").up()
+    Rehearsal(project, "dev").up()
+    state = project / ".dpd" / "rehearsal"
+    (state / "running").touch()
+    (state / "backend" / ".pulumi" / "stacks" / "shop" / "dev.json").write_text('{"version": 3, "checkp', encoding="utf-8")
+    assert Rehearsal(project, "dev").up().unchanged == 3
 
 
 def test_reset_forgets_the_account_and_the_state(project: Path) -> None:
