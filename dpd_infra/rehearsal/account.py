@@ -36,6 +36,8 @@ class Resource:
     region: str = ""
     cluster: str = ""
     """The EKS cluster's name, for what lives inside Kubernetes."""
+    urn: str = ""
+    """The program's resource; empty for what a service made by itself."""
 
     def get(self, path: str, default: Any = None) -> Any:
         """One output by dotted path (`accessConfig.authenticationMode`)."""

@@ -1,4 +1,7 @@
-"""The simulated AWS Cloud Control provider (pulumi-aws-native): the HyperPod cluster, and a generic resource for all else."""
+"""The simulated AWS Cloud Control provider (pulumi-aws-native): the HyperPod cluster, and a generic resource for all else.
+
+What HyperPod refuses is documented, its words mostly are not: the messages here name the cause in plain words.
+"""
 
 from __future__ import annotations
 

@@ -97,9 +97,11 @@ def reconcile(account: SimulatedAccount, cluster: str, item: Mapping[str, Any], 
         return _status("DeploymentInProgress", problem)
     if behaviour.seconds > timeout:
         return _status("DeploymentInProgress", f"pods are loading the model ({timeout:.0f} of {behaviour.seconds:.0f} s)")
-    _write_certificate(account, cluster, key)
+    certificate = _write_certificate(account, cluster, key)
     message = READY if item["spec"].get("pdSpec") else "Deployment is ready"
     status = _status("DeploymentComplete", message)
+    if certificate:
+        status["tlsCertificate"] = certificate
     name = item["spec"].get("endpointName")
     addon = running_operator(account, cluster)
     if name and addon is not None:
@@ -114,14 +116,18 @@ def _status(state: str, message: str) -> dict[str, Any]:
     return {"state": state, "conditions": [condition], "observedGeneration": 1}
 
 
-def _write_certificate(account: SimulatedAccount, cluster: str, key: str) -> None:
+def _write_certificate(account: SimulatedAccount, cluster: str, key: str) -> dict[str, Any]:
+    """What the status says of the certificate (CRD: status.tlsCertificate); nothing where the add-on's bucket is not known."""
     # The operator puts the load balancer's CA certificate into the TLS bucket: the bucket is not empty from then on.
     addon = running_operator(account, cluster)
     text = str((addon.inputs if addon else {}).get("configurationValues") or "")
     bucket = _bucket_of(text)
     name = f"{bucket}/{key.replace('/', '-')}-ca.pem"
-    if bucket and account.find(WRITTEN_BY_AWS, name) is None:
+    if not bucket:
+        return {}
+    if account.find(WRITTEN_BY_AWS, name) is None:
         account.add(Resource(WRITTEN_BY_AWS, name, {}, {"bucket": bucket}))
+    return {"tlsCertificateOutputS3Bucket": bucket, "tlsCertificateS3Keys": [name.removeprefix(f"{bucket}/")], "certificateHealth": "Valid"}
 
 
 def _bucket_of(configuration: str) -> str:

@@ -248,7 +248,7 @@ class SimulatedProvider(provider_pb2_grpc.ResourceProviderServicer):
 
     def _remember(self, call: Call, kind: ResourceType, id: str, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> None:
         region = call.region if kind.regional else ""
-        self.account.add(Resource(call.token, id, conceal(inputs), conceal(outputs), region=region, cluster=kind.scope(call)))
+        self.account.add(Resource(call.token, id, conceal(inputs), conceal(outputs), region=region, cluster=kind.scope(call), urn=call.urn))
 
 
 def sdk_version(distribution: str) -> str:

@@ -129,7 +129,7 @@ def addon_problem(call: Call, cluster: str, name: str) -> str:
 
 
 def _operator_problem(call: Call, cluster: str) -> str:
-    # Messages: hyperpod.md of the operator's troubleshooting pages and its chart's init container.
+    # The messages are those of the operator chart's init container and templates, and of the troubleshooting guides.
     for addon, message in (
         ("aws-mountpoint-s3-csi-driver", "S3 CSI driver not installed (missing CSIDriver s3.csi.aws.com)"),
         ("aws-fsx-csi-driver", "FSx CSI driver not installed (missing CSIDriver fsx.csi.aws.com)"),
