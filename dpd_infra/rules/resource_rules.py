@@ -61,7 +61,7 @@ def requests_fit_node(endpoint: EndpointSubject) -> Iterator[Violation]:
 
 @rule(
     "DPD025",
-    "Both roles ask for as many EFA devices a GPU",
+    "Both roles ask for the same number of EFA devices",
     severity=Severity.ERROR,
     why="Prefill and decode exchange the addresses of their EFA devices: with different counts the connection is not made (NIXL: "
     "Deserialization of tag failed).",
