@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pulumi
@@ -11,6 +11,7 @@ import pulumi_kubernetes as kubernetes
 from dpd_infra.catalog.operator_releases import AddonVersion
 from dpd_infra.components import tokens
 from dpd_infra.components._base import Component, minutes
+from dpd_infra.components._status import CustomResourceWithStatus
 from dpd_infra.components.handles import OperatorHandle
 from dpd_infra.plan.endpoint_names import (
     TOKEN_SECRET_KEY,
@@ -48,9 +49,12 @@ class Endpoint(Component):
     """The decode role's Deployment; None while it is not disaggregated."""
     router_deployment: pulumi.Output[str | None]
     """The router's Deployment in the operator's namespace; None without a router."""
+    certificate: pulumi.Output[dict[str, Any] | None]
+    """Where the certificate of the CA is that clients of the load balancer trust, as the operator's status says: `bucket`, `keys`, `arn`
+    in ACM and `domains`. None where the status says nothing of one."""
     outputs: dict[str, pulumi.Output[Any]]
     """All of these by camelCase name: what a stack exports."""
-    resource: kubernetes.apiextensions.CustomResource
+    resource: CustomResourceWithStatus
     """The custom resource itself."""
     manifest: RenderedManifest
     """What was rendered, with where each value comes from."""
@@ -88,6 +92,7 @@ class Endpoint(Component):
             "prefillDeployment": self.prefill_deployment,
             "decodeDeployment": self.decode_deployment,
             "routerDeployment": self.router_deployment,
+            "certificate": self.certificate,
         }
         self.register_outputs(self.outputs)
 
@@ -105,12 +110,12 @@ class Endpoint(Component):
 
     def _resource(
         self, name: str, spec: EndpointSpec, operator: OperatorHandle, before: tuple[pulumi.Resource, ...]
-    ) -> kubernetes.apiextensions.CustomResource:
+    ) -> CustomResourceWithStatus:
         document = self.manifest.document
         metadata = {**document["metadata"]}
         metadata["annotations"] = {**metadata.get("annotations", {}), "pulumi.com/waitFor": _READY}
         deploy = minutes(spec.timeouts.deploy_minutes + _GRACE_MINUTES)
-        return kubernetes.apiextensions.CustomResource(
+        return CustomResourceWithStatus(
             f"{name}-config",
             api_version=document["apiVersion"],
             kind=document["kind"],
@@ -139,12 +144,25 @@ class Endpoint(Component):
         self.url = after(routing_service_url(name, metadata["namespace"], body.get("invocationEndpoint", "")))
         self.prefill_deployment = after(roles.prefill if disaggregated else None)
         self.decode_deployment = after(roles.decode if disaggregated else None)
+        self.certificate = self.resource.status.apply(_certificate)
         self.router_deployment = after(router_deployment_name(name, spec.namespace) if routed else None)
 
 
 def _token_config_key(spec: EndpointSpec) -> str | None:
     source = spec.model.hugging_face
     return source.token.config_key if source is not None and source.token is not None else None
+
+
+def _certificate(status: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """What the status says of the certificate (CRD: status.tlsCertificate)."""
+    report = (status or {}).get("tlsCertificate") or {}
+    found = {
+        "bucket": report.get("tlsCertificateOutputS3Bucket"),
+        "keys": report.get("tlsCertificateS3Keys"),
+        "arn": report.get("certificateARN"),
+        "domains": report.get("certificateDomainNames"),
+    }
+    return {key: value for key, value in found.items() if value is not None} or None
 
 
 def _gated(body: dict[str, Any], facts: OperatorFacts, name: str) -> Callable[[str], dict[str, Any]]:

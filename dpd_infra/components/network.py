@@ -15,7 +15,8 @@ from dpd_infra.components.closed_network import flow_logs, interface_endpoints
 from dpd_infra.components.handles import Account, NetworkHandle
 from dpd_infra.plan.subnets import SubnetKind, SubnetPlan, plan_subnets, secondary_cidr
 from dpd_infra.rules.parts import check_part
-from dpd_infra.spec.network import Egress, NetworkSpec
+from dpd_infra.spec.network import NetworkSpec
+from dpd_infra.spec.vocabulary import Egress
 from dpd_infra.stack import refuse_errors
 
 INTERNAL_LOAD_BALANCER_TAG = "kubernetes.io/role/internal-elb"

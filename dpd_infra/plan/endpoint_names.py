@@ -52,6 +52,14 @@ def routing_service_url(name: str, namespace: str, invocation_endpoint: str = ""
     return f"http://{host}:{ROUTING_SERVICE_PORT}{path}"
 
 
+def ingress_names(name: str, namespace: str) -> tuple[str, str]:
+    """`<namespace>/<name>` of the endpoint's Ingress: with intelligent routing in the operator's namespace, without in its own.
+
+    Source: the custom certificates guide; which of the two a DPD endpoint has is not said, so both are looked for.
+    """
+    return f"{NAMESPACE}/alb-{name}-{namespace}", f"{namespace}/alb-{name}"
+
+
 def token_secret_name(name: str) -> str:
     """The Kubernetes Secret that is made for an endpoint's Hugging Face token, in the endpoint's namespace."""
     return f"{name}-hugging-face-token"

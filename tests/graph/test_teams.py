@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 import pulumi
@@ -11,6 +12,7 @@ import pulumi_kubernetes as kubernetes
 import pytest
 
 import dpd_infra as dpd
+from dpd_infra.components.endpoint_clients import EndpointClients
 from dpd_infra.components.model_store import ModelStore
 from dpd_infra.components.teams import Teams
 from dpd_infra.render.staging import staging_script
@@ -18,7 +20,7 @@ from dpd_infra.spec.model_store import ModelStoreSpec
 from dpd_infra.spec.teams import TeamSpec
 from tests.graph.kit import ACCOUNT_FACTS, assert_tagged
 from tests.graph.mock_outputs import ACCOUNT, ISSUER
-from tests.graph.recorder import Recorded, Recording, run_program
+from tests.graph.recorder import UNKNOWN, Recorded, Recording, run_program
 
 OIDC = ISSUER.removeprefix("https://")
 RESEARCHER = f"arn:aws:iam::{ACCOUNT}:role/researcher"
@@ -279,3 +281,65 @@ def test_a_store_without_models_is_a_bucket(preview: bool) -> None:
 def test_a_model_that_can_change_is_not_copied(model: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="pattern"):
         ModelStoreSpec.from_yaml_data({"models": {"llama": model}})
+
+
+GET_GROUPS = "aws:ec2/getSecurityGroups:getSecurityGroups"
+
+
+def clients(preview: bool, groups: list[str], expect: type[BaseException] | None = None) -> Recording:
+    def program() -> dict[str, Any]:
+        cluster = control_plane()
+        operator = dpd.OperatorHandle(
+            facts=dpd.OperatorFacts(addon_version="v1.4.0-eksbuild.1"),
+            addon_version="v1.4.0-eksbuild.1",
+            kubernetes_provider=cluster.kubernetes_provider,
+            cluster_name="hp",
+            region="us-east-2",
+        )
+        spec = dpd.EndpointSpec.from_yaml_data(
+            {
+                "model": {"name": "Llama-3.3-70B-Instruct", "s3": {"bucket": "my-models"}},
+                "instanceType": "ml.p5.48xlarge",
+                "namespace": "search",
+            }
+        )
+        endpoint = dpd.Endpoint("llama", spec, operator=operator)
+        made = EndpointClients("llama", endpoint=endpoint, control_plane=cluster, account=ACCOUNT_FACTS, vpc_id="vpc-given")
+        return {"load_balancer": made.load_balancer_group_id, "certificate": endpoint.certificate}
+
+    def status(type_: str, name: str, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        del name, inputs
+        written = {"tlsCertificateOutputS3Bucket": "hyperpod-tls-x", "tlsCertificateS3Keys": ["llama-ca.pem"]}
+        return {"status": {"state": "DeploymentComplete", "tlsCertificate": written}} if "InferenceEndpointConfig" in type_ else {}
+
+    return run_program(program, preview=preview, invokes={GET_GROUPS: {"ids": groups}}, outputs=status, expect=expect)
+
+
+def test_clients_of_a_load_balancer_reach_it_and_nothing_else() -> None:
+    recording = clients(False, ["sg-alb"])
+    [rule] = recording.of_type("SecurityGroupEgressRule")
+    assert (rule.inputs["referencedSecurityGroupId"], rule.inputs["fromPort"], rule.inputs["toPort"]) == ("sg-alb", 443, 443)
+    [asked] = [arguments for token, arguments in recording.invokes if token == GET_GROUPS]
+    wanted = {entry["name"]: entry["values"] for entry in asked["filters"]}
+    assert wanted == {
+        "tag:elbv2.k8s.aws/cluster": ["eks-given"],
+        "tag:ingress.k8s.aws/resource": ["ManagedLBSecurityGroup"],
+        "tag:ingress.k8s.aws/stack": ["hyperpod-inference-system/alb-llama-search", "search/alb-llama"],
+    }
+
+
+def test_a_load_balancer_is_not_looked_for_before_its_endpoint_is_ready() -> None:
+    recording = clients(True, ["sg-alb"])
+    assert [token for token, _ in recording.invokes if token == GET_GROUPS] == []
+    assert recording.one("SecurityGroupEgressRule").inputs["referencedSecurityGroupId"] is UNKNOWN
+
+
+@pytest.mark.parametrize("groups", [[], ["sg-1", "sg-2"]], ids=["none", "two"])
+def test_a_load_balancer_without_a_group_of_its_own_is_said(groups: list[str]) -> None:
+    recording = clients(False, groups, expect=pulumi.RunError)
+    assert f"{len(groups)} security groups are marked" in str(recording.error)
+
+
+def test_the_certificate_of_the_ca_is_where_the_operators_status_says() -> None:
+    assert clients(False, ["sg-alb"]).returned["certificate"] == {"bucket": "hyperpod-tls-x", "keys": ["llama-ca.pem"]}
+    assert clients(True, ["sg-alb"]).returned["certificate"] is UNKNOWN

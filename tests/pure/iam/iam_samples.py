@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dpd_infra.plan import iam
+from dpd_infra.plan.iam.trust import ServiceAccount
 
 ACCOUNT = "111122223333"
 REGIONS = {"aws": "us-west-2", "aws-us-gov": "us-gov-west-1", "aws-cn": "cn-north-1"}
@@ -74,6 +75,13 @@ def roles(partition: str = "aws") -> dict[str, iam.RolePlan]:
         "cluster, key": iam.cluster_role(**place, cluster_name="dpd-prod", secrets_key_arn=key(partition), partition=partition),
         "flow logs": iam.flow_logs_role(
             **place, log_group_arn=f"arn:{partition}:logs:{region}:{ACCOUNT}:log-group:/dpd/prod/flow-logs:*", partition=partition
+        ),
+        "model staging": iam.staging_role(
+            provider_arn=provider(partition),
+            issuer=issuer(partition),
+            account=ServiceAccount("default", "store-staging"),
+            bucket_arn=f"{bucket}models-of-acme",
+            folders=["Llama-3.3-70B-Instruct", "qwen"],
         ),
     }
 

@@ -1,0 +1,94 @@
+"""Who may reach an endpoint's load balancer: a security group for clients, whose only way leads there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pulumi
+import pulumi_aws as aws
+
+from dpd_infra.components import tokens
+from dpd_infra.components._base import Component
+from dpd_infra.components._tags import aws_tags
+from dpd_infra.components.endpoint import Endpoint
+from dpd_infra.components.handles import Account, ControlPlaneHandle
+from dpd_infra.plan.endpoint_names import ingress_names
+
+HTTPS = 443
+"""Where the load balancer listens (HyperPod custom certificates guide)."""
+
+MANAGED_GROUP = "ManagedLBSecurityGroup"
+"""How the AWS Load Balancer Controller marks the group that it makes for a load balancer, in the tag ingress.k8s.aws/resource."""
+
+
+class EndpointClients(Component):
+    """A security group for those who call an endpoint through its load balancer, and the load balancer's own group.
+
+    The load balancer's group is the controller's: it takes back any rule that others add to it, and which blocks it lets in is not a
+    field of the custom resource. What can be held is the other side: whoever carries this group reaches that load balancer and nothing
+    else.
+    """
+
+    token = tokens.ENDPOINT_CLIENTS
+
+    security_group_id: pulumi.Output[str]
+    """What clients carry."""
+    load_balancer_group_id: pulumi.Output[str]
+    """The load balancer's own group, once the endpoint is ready."""
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        endpoint: Endpoint,
+        control_plane: ControlPlaneHandle,
+        account: Account,
+        vpc_id: pulumi.Input[str] | None = None,
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        """`vpc_id` None: the control plane's. Raises `ValueError` where neither is known."""
+        vpc = vpc_id if vpc_id is not None else control_plane.vpc_id
+        if vpc is None:
+            raise ValueError("a security group for clients needs a VPC: give vpc_id, or a control plane that knows its VPC")
+        manifest = endpoint.manifest
+        super().__init__(name, {"endpoint": f"{manifest.namespace}/{manifest.name}"}, opts)
+
+        ingresses = ingress_names(manifest.name, manifest.namespace)
+        found = aws.ec2.get_security_groups_output(
+            filters=[
+                aws.ec2.GetSecurityGroupsFilterArgsDict(name="tag:elbv2.k8s.aws/cluster", values=[control_plane.name]),
+                aws.ec2.GetSecurityGroupsFilterArgsDict(name="tag:ingress.k8s.aws/resource", values=[MANAGED_GROUP]),
+                aws.ec2.GetSecurityGroupsFilterArgsDict(name="tag:ingress.k8s.aws/stack", values=list(ingresses)),
+            ],
+            opts=pulumi.InvokeOutputOptions(parent=self, depends_on=[endpoint.resource]),
+        )
+        self.load_balancer_group_id = found.apply(lambda groups: _only(groups.ids, ingresses))
+        group = aws.ec2.SecurityGroup(
+            f"{name}-clients",
+            description=f"Clients of the endpoint {manifest.name}",
+            vpc_id=vpc,
+            tags=aws_tags(account, f"{manifest.name}-clients"),
+            opts=self._child(),
+        )
+        aws.vpc.SecurityGroupEgressRule(
+            f"{name}-to-load-balancer",
+            description="HTTPS to the endpoint's load balancer",
+            security_group_id=group.id,
+            referenced_security_group_id=self.load_balancer_group_id,
+            ip_protocol="tcp",
+            from_port=HTTPS,
+            to_port=HTTPS,
+            tags=aws_tags(account, f"{manifest.name}-to-load-balancer"),
+            opts=self._child(),
+        )
+        self.security_group_id = group.id
+        self.register_outputs({"securityGroupId": self.security_group_id, "loadBalancerGroupId": self.load_balancer_group_id})
+
+
+def _only(ids: Sequence[str], ingresses: tuple[str, ...]) -> str:
+    if len(ids) != 1:
+        raise pulumi.RunError(
+            f"{len(ids)} security groups are marked as a load balancer\'s of {\' or \'.join(ingresses)}, where one was looked for: the AWS "
+            "Load Balancer Controller makes none where an annotation gives it groups of yours"
+        )
+    return ids[0]
