@@ -79,6 +79,7 @@ def disaggregated(serving: Serving, workload: Workload, routing_threshold: int =
     follow. Raises `OutsideValidityError` where times are not modelled.
     """
     at_least(0, routing_threshold=routing_threshold)
+    workload = serving.served(workload)
     border = routing_threshold / overestimate
     remote = _Prompts.of(serving, workload, workload.input.part(border))
     local = _Prompts.of(serving, workload, workload.input.part(0, border))
@@ -126,6 +127,7 @@ def colocated(serving: Serving, workload: Workload, engines: int = 0) -> Outcome
 
     While an engine prefills a prompt its other answers stand still, which is what chunked prefill amounts to in the mean.
     """
+    workload = serving.served(workload)
     count = engines or serving.prefillers + serving.decoders
     prompts = _Prompts.of(serving, workload, workload.input)
     output, context = workload.output.mean, _context(workload)

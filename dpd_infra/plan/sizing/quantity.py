@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import update_wrapper
+from math import isfinite
 from typing import Any, Generic, ParamSpec, TypeVar
 
 from dpd_infra.catalog.instance_types import Gpu
@@ -51,6 +52,13 @@ class Quantity:
     """The values that went into the formula, by their names in it."""
     note: str = ""
     """Where the number holds, or why it differs from a published one."""
+    label: str = ""
+    """Of what, where a report holds the same formula more than once: `prompt of 4,096 tokens`."""
+
+    @property
+    def heading(self) -> str:
+        """Name and label."""
+        return f"{self.name} ({self.label})" if self.label else self.name
 
     @property
     def text(self) -> str:
@@ -61,7 +69,7 @@ class Quantity:
         """The working in one paragraph: formula, values, result, confidence and source."""
         values = ", ".join(f"{key} = {_plain(value)}" for key, value in self.working.items())
         lines = [
-            f"{self.name} = {self.formula}",
+            f"{self.heading} = {self.formula}",
             f"  with {values}" if values else "",
             f"  = {self._exactly()} ({self.confidence})",
             f"  {self.note}" if self.note else "",
@@ -71,6 +79,8 @@ class Quantity:
     def to_dict(self) -> dict[str, Any]:
         """The quantity as plain data for `--json`."""
         return {
+            "name": self.name,
+            "label": self.label,
             "value": self.value,
             "unit": self.unit.value,
             "confidence": self.confidence.value,
@@ -150,6 +160,15 @@ def human(value: float, unit: Unit) -> str:
         return f"{value:,.2f} s" if abs(value) >= 1 else f"{value * 1000:,.2f} ms"
     number = f"{value:,}" if isinstance(value, int) else f"{value:,.0f}" if abs(value) >= KIB else f"{value:,.2f}"
     return f"{number} {unit}".rstrip()
+
+
+def json_ready(data: Any) -> Any:
+    """Plain data that JSON can hold: what is infinite becomes null."""
+    if isinstance(data, dict):
+        return {str(key): json_ready(value) for key, value in data.items()}
+    if isinstance(data, list | tuple):
+        return [json_ready(value) for value in data]
+    return None if isinstance(data, float) and not isfinite(data) else data
 
 
 def at_least(minimum: float, **values: float) -> None:

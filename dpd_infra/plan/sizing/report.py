@@ -25,7 +25,7 @@ from dpd_infra.plan.sizing.memory import Fit, MemoryBudget
 from dpd_infra.plan.sizing.outcome import disaggregated
 from dpd_infra.plan.sizing.prefill import prefill_mfu, prefill_seconds
 from dpd_infra.plan.sizing.published import PublishedPoint, published_points
-from dpd_infra.plan.sizing.quantity import Quantity, Unit, human
+from dpd_infra.plan.sizing.quantity import Quantity, Unit, human, json_ready
 from dpd_infra.plan.sizing.rates import (
     PREFILL_SHARE,
     decode_rate,
@@ -68,15 +68,19 @@ class SizingReport:
 
     def to_dict(self) -> dict[str, Any]:
         """The report as plain data."""
-        return {
+        sections = [{"title": section.title, "quantities": [each.to_dict() for each in section.quantities]} for section in self.sections]
+        data = {
             "model": self.serving.model.name,
-            "instanceType": self.serving.instance.name,
-            "tensorParallelSize": self.serving.tensor_parallel_size,
-            "sections": {section.title: {each.name: each.to_dict() for each in section.quantities} for section in self.sections},
-            "problems": list(self.problems),
-            "notModelled": list(self.not_modelled),
+            "instance_type": self.serving.instance.name,
+            "tensor_parallel_size": self.serving.tensor_parallel_size,
+            "prefillers": self.serving.prefillers,
+            "decoders": self.serving.decoders,
+            "sections": sections,
+            "problems": self.problems,
+            "not_modelled": self.not_modelled,
             "published": [point.to_dict() for point in self.published],
         }
+        return json_ready(data)
 
 
 def size_endpoint(serving: Serving, workload: Workload | None = None, prices: PriceList = DEFAULT_PRICES) -> SizingReport:
@@ -85,22 +89,24 @@ def size_endpoint(serving: Serving, workload: Workload | None = None, prices: Pr
     sections += [_memory_section("Memory of a prefill GPU", serving.prefill_budget, serving)]
     sections += [_memory_section("Memory of a decode GPU", serving.decode_budget, serving)]
     missing: list[str] = []
+    served = None
     if workload is not None:
+        served = serving.served(workload)
         for section in (_time_section, _rate_section):
             try:
-                sections.append(section(serving, workload))
+                sections.append(section(serving, served))
             except OutsideValidityError as error:
                 if str(error) not in missing:
                     missing.append(str(error))
-    cost, why = _cost_section(serving, workload, prices)
+    cost, why = _cost_section(serving, served, prices)
     if cost:
         sections.append(cost)
     missing.extend(why)
-    return SizingReport(serving, workload, tuple(sections), _problems(serving), tuple(missing), published_points(serving))
+    return SizingReport(serving, workload, tuple(sections), _problems(serving, workload), tuple(missing), published_points(serving))
 
 
 def _of(label: str, quantity: Quantity) -> Quantity:
-    return replace(quantity, name=f"{quantity.name} ({label})")
+    return replace(quantity, label=label)
 
 
 def _kv_section(serving: Serving, workload: Workload | None) -> Section:
@@ -208,8 +214,13 @@ def _cost_section(serving: Serving, workload: Workload | None, prices: PriceList
     return Section("Cost", tuple(quantities)), []
 
 
-def _problems(serving: Serving) -> tuple[str, ...]:
+def _problems(serving: Serving, workload: Workload | None) -> tuple[str, ...]:
     found: list[str] = []
+    too_long = workload.input.share_from(serving.max_model_len) if workload else 0.0
+    if too_long:
+        found.append(
+            f"{too_long:.1%} of the prompts leave no room for an answer in max-model-len {serving.max_model_len:,}: vLLM refuses them"
+        )
     budgets = {"prefill": serving.prefill_budget, "decode": serving.decode_budget}
     for role, budget in budgets.items():
         if budget.kv_pool_bytes <= 0:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from dpd_infra.catalog.instance_types import Gpu, InstanceType
@@ -16,6 +16,7 @@ from dpd_infra.plan.sizing.memory import (
     gpu_memory_budget,
 )
 from dpd_infra.plan.sizing.quantity import at_least
+from dpd_infra.plan.sizing.workload import Workload
 
 PREFILL_MAX_NUM_SEQS = 16
 DECODE_MAX_NUM_SEQS = 32
@@ -109,6 +110,19 @@ class Serving:
         """Memory of a GPU that does both, without a PD buffer and with vLLM's own share."""
         flags = RoleFlags(self.decode.max_num_seqs, COLOCATED_GPU_MEMORY_UTILIZATION, self.decode.max_num_batched_tokens)
         return self._budget(flags, 0)
+
+    def served(self, workload: Workload) -> Workload:
+        """What is left of a load when vLLM has refused the prompts that leave no room for an answer in max-model-len.
+
+        Raises ValueError where that is none of it.
+        """
+        fitting = workload.input.part(0, self.max_model_len)
+        if fitting is None:
+            raise ValueError(f"every prompt of the load is too long for max-model-len {self.max_model_len:,}")
+        if fitting.values == workload.input.values:
+            return workload
+        share, rate = len(fitting.values) / len(workload.input.values), workload.requests_per_second
+        return replace(workload, input=fitting, requests_per_second=rate * share if rate is not None else None)
 
     def decode_limit(self, context_tokens: int) -> int:
         """Sequences of `context_tokens` tokens that one decoder runs at one time: max-num-seqs or what the KV pool holds, at least 1."""

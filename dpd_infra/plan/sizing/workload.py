@@ -15,6 +15,9 @@ from dpd_infra.plan.sizing.quantity import at_least
 QUANTILES = 1000
 """Points that a distribution given by mean or percentiles is laid out on."""
 
+_NO_VARIATION = 1e-6
+"""Coefficient of variation below which all lengths are the same whole number."""
+
 
 @dataclass(frozen=True, slots=True)
 class Lengths:
@@ -35,7 +38,7 @@ class Lengths:
         """A mean alone: all the same, or log-normal with a coefficient of variation (standard deviation over mean)."""
         at_least(1, mean=mean)
         at_least(0, variation=variation)
-        if variation == 0:
+        if variation < _NO_VARIATION:
             return cls.constant(round(mean))
         from statistics import NormalDist  # noqa: PLC0415  # costs more to import than most runs take
 

@@ -130,3 +130,13 @@ def test_ours_is_within_awss_range_of_tpot_gains_on_h100() -> None:
     point = next(point for point in published_points(serving()) if "TPOT better" in point.what)
     assert point.published == "22% to 66%"
     assert point.difference == "within"
+
+
+def test_prompts_beyond_max_model_len_are_refused_and_do_not_count() -> None:
+    half = Workload(Lengths.of_values([4096, 20_000]), Lengths.constant(256), requests_per_second=2)
+    assert serving().served(half).requests_per_second == 1
+    assert disaggregated(serving(), half) == disaggregated(serving(), rate(1))
+    assert colocated(serving(), half) == colocated(serving(), rate(1))
+    assert serving().served(rate(1)) == rate(1)
+    with pytest.raises(ValueError, match="every prompt of the load is too long"):
+        disaggregated(serving(), rate(1, prompt=16_384))

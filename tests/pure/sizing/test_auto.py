@@ -1,0 +1,83 @@
+"""What is left out is worked out so that it fits."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dpd_infra.catalog.instance_types import B200, H100, H200, INSTANCE_TYPES, Gpu
+from dpd_infra.catalog.models import ModelShape, find_model
+from dpd_infra.plan.sizing.auto import auto_decode_max_num_seqs, auto_gpu_memory_utilization, auto_pd_buffer_bytes, auto_replicas
+from dpd_infra.plan.sizing.buffer import hold_and_wait_pd_buffer_bytes, minimum_pd_buffer_bytes
+from dpd_infra.plan.sizing.memory import Fit, gpu_memory_budget
+from dpd_infra.plan.sizing.outcome import disaggregated
+from dpd_infra.plan.sizing.serving import Serving
+from dpd_infra.plan.sizing.workload import Lengths, Workload
+
+GIB = 1024**3
+
+
+def llama() -> ModelShape:
+    found = find_model("Llama-3.3-70B-Instruct")
+    assert found is not None
+    return found
+
+
+LLAMA_70B = llama()
+SERVING = Serving(LLAMA_70B, INSTANCE_TYPES["ml.p5.48xlarge"], 16_384)
+
+
+@pytest.mark.parametrize(
+    ("gpu", "prefills", "gibibytes"),
+    # 10 GiB would never wait: 8 is the most that fits the H100 with room to spare, 16 the least that suffices on the H200.
+    [(H100, 16, 8), (H200, 16, 16), (H200, 4, 8), (B200, 32, 32)],
+)
+def test_the_buffer_is_one_of_the_guides_sizes(gpu: Gpu, prefills: int, gibibytes: int) -> None:
+    assert auto_pd_buffer_bytes(LLAMA_70B, gpu, 8, 0.75, 16_384, prefills) == gibibytes * GIB
+
+
+@given(st.sampled_from([H100, H200, B200]), st.integers(1, 64), st.integers(1, 131_072))
+def test_the_buffer_takes_one_prompt_of_full_length_and_fits_where_any_size_does(gpu: Gpu, prefills: int, length: int) -> None:
+    size = auto_pd_buffer_bytes(LLAMA_70B, gpu, 8, 0.75, length, prefills)
+    assert size >= minimum_pd_buffer_bytes(LLAMA_70B, length, 8)
+    assert gpu_memory_budget(LLAMA_70B, gpu, 8, pd_buffer_bytes=size).buffer_fit is Fit.FITS
+    larger = [each for each in (16 * GIB, 32 * GIB) if each > size]
+    if size < hold_and_wait_pd_buffer_bytes(LLAMA_70B, prefills, length, 8) and larger:
+        assert gpu_memory_budget(LLAMA_70B, gpu, 8, pd_buffer_bytes=larger[0]).buffer_fit is not Fit.FITS
+
+
+@given(st.sampled_from([H100, H200, B200]), st.integers(0, 60 * GIB))
+def test_the_share_leaves_the_buffer_its_room_and_a_gibibyte(gpu: Gpu, buffer: int) -> None:
+    share = auto_gpu_memory_utilization(gpu, buffer, 8)
+    budget = gpu_memory_budget(LLAMA_70B, gpu, 8, gpu_memory_utilization=share, pd_buffer_bytes=buffer)
+    assert budget.buffer_fit is Fit.FITS
+    assert share <= 0.9
+
+
+@given(st.integers(1, 16_384))
+def test_a_decoder_runs_as_many_sequences_as_its_pool_holds(context: int) -> None:
+    count = auto_decode_max_num_seqs(SERVING, context)
+    assert count * context <= SERVING.decode_budget.kv_pool_tokens
+    assert count == 512 or (count + 1) * (context + 16) > SERVING.decode_budget.kv_pool_tokens
+
+
+@settings(max_examples=30)
+@given(st.floats(0.1, 60), st.integers(100, 12_000), st.integers(10, 800))
+def test_replicas_are_the_fewest_that_keep_up(rate: float, prompt: int, answer: int) -> None:
+    load = Workload(Lengths.constant(prompt), Lengths.constant(answer), requests_per_second=rate)
+    found = auto_replicas(SERVING, load)
+    assert found is not None
+    assert disaggregated(found, load).keeps_up
+    for fewer in ({"prefillers": found.prefillers - 1}, {"decoders": found.decoders - 1}):
+        if min(fewer.values()) >= 1:
+            assert not disaggregated(replace(found, **fewer), load).keeps_up
+
+
+def test_a_closed_load_needs_one_of_each_and_an_impossible_one_is_none() -> None:
+    users = Workload(Lengths.constant(4096), Lengths.constant(256), concurrency=64)
+    assert auto_replicas(SERVING, users) == SERVING
+    flood = Workload(Lengths.constant(16_000), Lengths.constant(256), requests_per_second=1000)
+    assert auto_replicas(SERVING, flood) is None
