@@ -88,7 +88,7 @@ class EndpointClients(Component):
 def _only(ids: Sequence[str], ingresses: tuple[str, ...]) -> str:
     if len(ids) != 1:
         raise pulumi.RunError(
-            f"{len(ids)} security groups are marked as a load balancer\'s of {\' or \'.join(ingresses)}, where one was looked for: the AWS "
-            "Load Balancer Controller makes none where an annotation gives it groups of yours"
+            f"{len(ids)} security groups are marked as a load balancer's of {' or '.join(ingresses)}, where one was looked for: the "
+            "AWS Load Balancer Controller makes none where an annotation gives it groups of yours"
         )
     return ids[0]
