@@ -22,7 +22,8 @@ from dpd_infra.spec.endpoint import EndpointName, EndpointSpec
 from dpd_infra.spec.finding import Finding, Path, Severity
 from dpd_infra.spec.operator import OperatorFacts
 from dpd_infra.spec.platform import PlatformSpec
-from dpd_infra.spec.shape import SHAPE_RULE, build
+from dpd_infra.spec.shape import build
+from dpd_infra.spec.shape_rule import SHAPE_RULE, unreadable
 from dpd_infra.spec.stack_file import Secret, StackFile, find_stack_file, read_stack_file
 from dpd_infra.spec.yaml_source import Document, SourceText, YamlProblem
 
@@ -76,7 +77,7 @@ class StackSpec(Spec):
         return render_endpoint(name, self.endpoints[name], _context(name, self.aws.region, self.operator_facts))
 
     def hugging_face_token(self, name: str) -> Any:
-        """The secret behind an endpoint's `model.huggingFace.token.configKey` as a Pulumi secret Output; None where the endpoint names none.
+        """The secret behind an endpoint's `model.huggingFace.token.configKey` as a secret Output; None where the endpoint names none.
 
         Raises `pulumi.ConfigMissingError` where the stack has no such key.
         """
@@ -283,7 +284,7 @@ def _endpoints(data: Any) -> tuple[dict[str, EndpointSpec], list[Finding]]:
     for name, entry in data.items():
         path = (*ENDPOINTS_PATH, name)
         if not _NAME.fullmatch(str(name)):
-            why = "It begins the name of a Kubernetes Service: lower case, digits and hyphens, a letter first (RFC 1035)."
+            why = "It begins the name of a Kubernetes Service: lower case, digits, hyphens, a letter first (RFC 1035)."
             findings.append(_shape(path, f"{name!r} is not an endpoint name", why, "rename it", str(name)))
         spec, found = build(EndpointSpec, entry, path, str(name))
         findings += found
@@ -298,7 +299,7 @@ def _secrets(config: Mapping[str, Any]) -> list[Finding]:
     def walk(value: Any, path: Path) -> list[Finding]:
         if isinstance(value, Secret):
             what = "an encrypted value inside this section"
-            why = "It would be decrypted into a manifest. Secrets enter by reference: the name of a configuration key, or a Kubernetes Secret."
+            why = "It would be decrypted into a manifest. Secrets enter by name: of a configuration key, or of a Kubernetes Secret."
             fix = "move it to a key of its own with `pulumi config set --secret` and name that key here"
             return [_shape(path, what, why, fix)]
         items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
@@ -315,21 +316,6 @@ def _aws_path(path: Path) -> Path:
 
 def _shape(path: Path, what: str, why: str, fix: str, value: Any = None) -> Finding:
     return Finding(SHAPE_RULE, Severity.ERROR, path, what, why, fix, value=value, subject="stack")
-
-
-def unreadable(problem: YamlProblem, file: str) -> Finding:
-    """The one finding on a file that cannot be read as YAML."""
-    return Finding(
-        SHAPE_RULE,
-        Severity.ERROR,
-        (),
-        problem.what,
-        "Nothing in a file that cannot be read can be checked.",
-        problem.fix or "correct the YAML there",
-        file=problem.file or file,
-        line=problem.line,
-        column=problem.column,
-    )
 
 
 def _placed(findings: Sequence[Finding], file: StackFile | None) -> list[Finding]:

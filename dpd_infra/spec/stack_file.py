@@ -110,7 +110,7 @@ def _project_defaults(folder: pathlib.Path) -> dict[str, Any]:
 
 
 def find_stack_file(root: pathlib.Path, stack: str) -> pathlib.Path | None:
-    """The file of a stack of the project in `root`, or None: in `stackConfigDir`, with `/` in the name read as `-`, as Pulumi looks for it."""
+    """The file of a stack of the project in `root`, or None: in `stackConfigDir`, `/` in the name read as `-`, as Pulumi looks."""
     folder = root
     project = root / PROJECT_FILE
     if project.is_file():
