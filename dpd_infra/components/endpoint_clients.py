@@ -54,13 +54,15 @@ class EndpointClients(Component):
         super().__init__(name, {"endpoint": f"{manifest.namespace}/{manifest.name}"}, opts)
 
         ingresses = ingress_names(manifest.name, manifest.namespace)
+        marks = {"ingress.k8s.aws/resource": [MANAGED_GROUP], "ingress.k8s.aws/stack": list(ingresses)}
+        filters = pulumi.Output.from_input(control_plane.name).apply(
+            lambda cluster: [
+                aws.ec2.GetSecurityGroupsFilterArgs(name=f"tag:{tag}", values=values)
+                for tag, values in ({"elbv2.k8s.aws/cluster": [cluster]} | marks).items()
+            ]
+        )
         found = aws.ec2.get_security_groups_output(
-            filters=[
-                aws.ec2.GetSecurityGroupsFilterArgsDict(name="tag:elbv2.k8s.aws/cluster", values=[control_plane.name]),
-                aws.ec2.GetSecurityGroupsFilterArgsDict(name="tag:ingress.k8s.aws/resource", values=[MANAGED_GROUP]),
-                aws.ec2.GetSecurityGroupsFilterArgsDict(name="tag:ingress.k8s.aws/stack", values=list(ingresses)),
-            ],
-            opts=pulumi.InvokeOutputOptions(parent=self, depends_on=[endpoint.resource]),
+            filters=filters, opts=pulumi.InvokeOutputOptions(parent=self, depends_on=[endpoint.resource])
         )
         self.load_balancer_group_id = found.apply(lambda groups: _only(groups.ids, ingresses))
         group = aws.ec2.SecurityGroup(
