@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from dpd_infra.components.control_plane import ControlPlane
     from dpd_infra.components.dependencies import HyperPodDependencies
     from dpd_infra.components.endpoint import Endpoint
+    from dpd_infra.components.endpoint_clients import EndpointClients
+    from dpd_infra.components.gpu_subnet import GpuSubnet
     from dpd_infra.components.handles import (
         Account,
         AddonsHandle,
@@ -22,8 +24,10 @@ if TYPE_CHECKING:
     )
     from dpd_infra.components.hyperpod_cluster import HyperPodCluster
     from dpd_infra.components.inference_operator import InferenceOperator
+    from dpd_infra.components.model_store import ModelStore
     from dpd_infra.components.network import Network
     from dpd_infra.components.node_addons import NodeAddons
+    from dpd_infra.components.teams import Teams
     from dpd_infra.plan.names import Naming
     from dpd_infra.platform import Platform
     from dpd_infra.spec.addons import NodeAddonsSpec
@@ -32,9 +36,12 @@ if TYPE_CHECKING:
     from dpd_infra.spec.control_plane import ControlPlaneSpec
     from dpd_infra.spec.dependencies import DependenciesSpec
     from dpd_infra.spec.endpoint import EndpointSpec
+    from dpd_infra.spec.existing import ControlPlaneValues, ExistingSpec
+    from dpd_infra.spec.model_store import ModelStoreSpec
     from dpd_infra.spec.network import NetworkSpec
     from dpd_infra.spec.operator import OperatorFacts, OperatorSpec
     from dpd_infra.spec.platform import PlatformSpec
+    from dpd_infra.spec.teams import TeamSpec
     from dpd_infra.stack import StackRefused, StackSpec
 
 _HOMES = {
@@ -46,13 +53,19 @@ _HOMES = {
     "ControlPlane": "components.control_plane",
     "ControlPlaneHandle": "components.handles",
     "ControlPlaneSpec": "spec.control_plane",
+    "ControlPlaneValues": "spec.existing",
     "DependenciesSpec": "spec.dependencies",
     "Endpoint": "components.endpoint",
+    "EndpointClients": "components.endpoint_clients",
     "EndpointSpec": "spec.endpoint",
+    "ExistingSpec": "spec.existing",
+    "GpuSubnet": "components.gpu_subnet",
     "HyperPodCluster": "components.hyperpod_cluster",
     "HyperPodDependencies": "components.dependencies",
     "InferenceOperator": "components.inference_operator",
     "InstanceGroupSpec": "spec.cluster",
+    "ModelStore": "components.model_store",
+    "ModelStoreSpec": "spec.model_store",
     "Naming": "plan.names",
     "Network": "components.network",
     "NetworkHandle": "components.handles",
@@ -66,10 +79,12 @@ _HOMES = {
     "PlatformSpec": "spec.platform",
     "StackRefused": "stack",
     "StackSpec": "stack",
+    "TeamSpec": "spec.teams",
+    "Teams": "components.teams",
 }
 """Where each public name lives."""
 
-__all__ = [  # noqa: PLE0604, F822 - imported on use
+__all__ = [
     "Account",
     "AddonsHandle",
     "AwsSettings",
@@ -78,13 +93,19 @@ __all__ = [  # noqa: PLE0604, F822 - imported on use
     "ControlPlane",
     "ControlPlaneHandle",
     "ControlPlaneSpec",
+    "ControlPlaneValues",
     "DependenciesSpec",
     "Endpoint",
+    "EndpointClients",
     "EndpointSpec",
+    "ExistingSpec",
+    "GpuSubnet",
     "HyperPodCluster",
     "HyperPodDependencies",
     "InferenceOperator",
     "InstanceGroupSpec",
+    "ModelStore",
+    "ModelStoreSpec",
     "Naming",
     "Network",
     "NetworkHandle",
@@ -98,6 +119,8 @@ __all__ = [  # noqa: PLE0604, F822 - imported on use
     "PlatformSpec",
     "StackRefused",
     "StackSpec",
+    "TeamSpec",
+    "Teams",
 ]
 
 

@@ -83,17 +83,29 @@ class StackSpec(Spec):
         """
         source = self.endpoints[name].model.hugging_face
         key = source.token.config_key if source is not None and source.token is not None else None
-        if key is None:
-            return None
-        import pulumi  # noqa: PLC0415 - only a running program has a configuration
+        return None if key is None else _secret(key)
 
-        namespace, _, bare = key.rpartition(":")
-        return pulumi.Config(namespace or None).require_secret(bare)
+    def hugging_face_tokens(self) -> dict[str, Any]:
+        """The secrets behind every `token.configKey` of the model store, as secret Outputs by that key.
+
+        Raises `pulumi.ConfigMissingError` where the stack has no such key.
+        """
+        store = self.platform.model_store if self.platform else None
+        models = store.models.values() if store else ()
+        return {key: _secret(key) for key in sorted({model.token.config_key for model in models if model.token and model.token.config_key})}
 
     @property
     def operator_facts(self) -> OperatorFacts | None:
         """What is known of the operator: the platform's own, or what is expected of another stack's."""
         return self.platform.operator_facts if self.platform else self.operator
+
+
+def _secret(key: str) -> Any:
+    """A secret of the running stack's configuration, by its full key."""
+    import pulumi  # noqa: PLC0415 - only a running program has a configuration
+
+    namespace, _, bare = key.rpartition(":")
+    return pulumi.Config(namespace or None).require_secret(bare)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ stack = dpd.StackSpec.from_config()
 if stack.platform is None:
     raise SystemExit("this program makes a platform: the stack file has no dpd-infra:platform")
 
-platform = dpd.Platform("inference", stack.platform, aws_settings=stack.aws)
+platform = dpd.Platform("inference", stack.platform, aws_settings=stack.aws, hugging_face_tokens=stack.hugging_face_tokens())
 endpoints = {
     name: dpd.Endpoint(name, spec, operator=platform.operator, hugging_face_token=stack.hugging_face_token(name))
     for name, spec in stack.endpoints.items()

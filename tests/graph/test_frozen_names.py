@@ -15,6 +15,7 @@ from dpd_infra.components._base import Component
 FROZEN_TOKENS = {
     "CONTROL_PLANE": "dpd:index:ControlPlane",
     "ENDPOINT": "dpd:index:Endpoint",
+    "ENDPOINT_CLIENTS": "dpd:index:EndpointClients",
     "GPU_SUBNET": "dpd:index:GpuSubnet",
     "HYPERPOD_CLUSTER": "dpd:index:HyperPodCluster",
     "HYPERPOD_DEPENDENCIES": "dpd:index:HyperPodDependencies",
