@@ -1,11 +1,12 @@
 # The commands of this repository: `make` alone lists them. Everything they install goes into .venv and .tools/bin.
 STACK ?= dev
 WORKERS ?= auto
+DOCUMENTS ?= 100000
 export PATH := $(CURDIR)/.tools/bin:$(PATH)
 PYTEST := .venv/bin/python -m pytest -n $(WORKERS) --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help setup pulumi helm tools rehearse test test-fast lint schema clean
+.PHONY: help setup pulumi helm tools rehearse test test-fast fuzz bench lint schema clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -28,6 +29,13 @@ test: lint tools ## the whole suite: lint, types, import directions, and every t
 
 test-fast: .venv/.synced ## the tests that need no Pulumi CLI
 	$(PYTEST) tests/pure tests/graph
+
+fuzz: .venv/.synced ## what we hold of the CRD against the CRD itself on 100000 broken documents (about an hour), and long property tests; DOCUMENTS=n
+	.venv/bin/python -m tests.pure.crd.fuzz --documents $(DOCUMENTS)
+	FUZZ_EXAMPLES=2000 $(PYTEST) --timeout=1800 tests/pure/crd tests/pure/endpoint
+
+bench: .venv/.synced ## every measurement of bench/, one after the other; times and ratios are of this machine
+	@status=0; for script in bench/*.py; do echo "== $$script"; .venv/bin/python "$$script" || status=1; done; exit $$status
 
 lint: .venv/.synced ## ruff, pyright and the import directions
 	.venv/bin/ruff check

@@ -27,7 +27,7 @@ _COPIED = frozenset(
 )
 
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
-_TIME = re.compile(r"([0-9]{2}):([0-9]{2}):([0-9]{2})(\.[0-9]+)?(z|[+-][0-9]{2}:[0-9]{2})")
+_TIME = re.compile(r"([0-9]{2}):([0-9]{2}):([0-9]{2})(.[0-9]+)?(z|[+-][0-9]{2}:[0-9]{2})")
 
 _LABEL_NAME = r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)"
 _SUBDOMAIN = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
@@ -65,11 +65,15 @@ METADATA: dict[str, Any] = {
 
 
 def is_date_time(text: str) -> bool:
-    """Whether the API server takes a text as `date-time` (kube-openapi, strfmt.IsDateTime): no leap second, any offset."""
-    day, _, time = text.lower().partition("t")
-    match = _TIME.fullmatch(time)
+    """Whether the API server takes a text as `date-time` (kube-openapi, strfmt.IsDateTime).
+
+    Not RFC 3339 to the letter: no leap second, any offset, any one character before a fraction, and nothing is read from a second `t` on.
+    """
+    day, *times = text.lower().split("t")
+    match = _TIME.fullmatch(times[0]) if times else None
     try:
-        dt.date.fromisoformat(day if _DAY.fullmatch(day) else "")
+        # Go knows a year 0, which is a leap year; Python's first is 1.
+        dt.date.fromisoformat(day.replace("0000-", "2000-", 1) if _DAY.fullmatch(day) else "")
     except ValueError:
         return False
     return match is not None and match[1] <= "23" and match[2] <= "59" and match[3] <= "59"
@@ -114,6 +118,8 @@ def strict(schema: dict[str, Any], facts: CrdFacts) -> dict[str, Any]:
         result["additionalProperties"] = strict(free, facts)
     elif schema.get("type") == "object" and free is None and not schema.get("x-kubernetes-preserve-unknown-fields"):
         result["additionalProperties"] = False
+        # Without it the library says of the object that it is wrong, and not which field is too many.
+        result.setdefault("properties", {})
     return result
 
 

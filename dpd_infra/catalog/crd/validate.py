@@ -101,7 +101,10 @@ class _Walk:
             return items
         if isinstance(value, float) and not math.isfinite(value):
             self._refuse(Problem(path, "plainData", "not a number that JSON can hold", "number", str(value)))
-        elif value is not None and not isinstance(value, (str, int, float, bool)):
+        elif isinstance(value, str):
+            if not _is_text(value):
+                self._refuse(Problem(path, "plainData", "holds half of a surrogate pair, which is no character", "text", ascii(value)))
+        elif value is not None and not isinstance(value, (int, float, bool)):
             self._refuse(
                 Problem(path, "plainData", f"{_kind(value)} is not JSON data; write it as text in quotes", "plain data", str(value))
             )
@@ -111,10 +114,9 @@ class _Walk:
         result: dict[str, Any] = {}
         properties, free = known.get("properties", {}), known.get("additionalProperties")
         for key, item in value.items():
-            if not isinstance(key, str):
-                self._refuse(
-                    Problem((*path, str(key)), "plainData", f"the key {key!r} is not text; write it in quotes", "string", str(key))
-                )
+            if not isinstance(key, str) or not _is_text(key):
+                shown = ascii(key)
+                self._refuse(Problem((*path, shown), "plainData", f"the key {shown} is not text; write it in quotes", "string", shown))
                 continue
             inner = properties.get(key, free if isinstance(free, dict) else None)
             if item is None and inner is not None and not self._facts.resolve(inner).get("nullable"):
@@ -142,6 +144,17 @@ class _Walk:
     def _refuse(self, problem: Problem) -> None:
         self.problems.append(problem)
         self.stop = True
+
+
+def _is_text(value: str) -> bool:
+    """Whether a string can be written as UTF-8: Python's may hold a lone surrogate."""
+    if value.isascii():
+        return True
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _typed(value: Any) -> Any:

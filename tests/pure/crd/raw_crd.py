@@ -5,6 +5,7 @@ Nothing here comes from the package under test: it is what the package is compar
 
 from __future__ import annotations
 
+import datetime as dt
 import gzip
 import re
 from collections.abc import Iterator
@@ -50,18 +51,36 @@ def _required(_validator: Any, required: list[str], instance: Any, _schema: dict
     if isinstance(instance, dict):
         for name in required:
             if instance.get(name) is None:
-                yield ValidationError(f"{name} is missing", validator="required")
+                yield ValidationError(f"{name} is missing", path=[name], validator="required")
 
 
 def _format(_validator: Any, name: str, instance: Any, _schema: dict[str, Any]) -> Iterator[ValidationError]:
-    bits = {"int32": 31, "int64": 63}.get(name)
-    if bits and isinstance(instance, (int, float)) and not isinstance(instance, bool) and not -(2**bits) <= instance < 2**bits:
+    if name == "int32" and isinstance(instance, (int, float)) and not isinstance(instance, bool) and not -(2**31) <= instance < 2**31:
         yield ValidationError(f"{instance} is not {name}", validator="format")
+    if name == "date-time" and isinstance(instance, str) and not _is_date_time(instance):
+        yield ValidationError(f"{instance!r} is not a {name}", validator="format")
+
+
+def _is_date_time(text: str) -> bool:
+    """kube-openapi's strfmt.IsDateTime: what stands before the first `t`, and what stands between it and the next."""
+    day, *times = text.lower().split("t")
+    if not times or not re.match(r"[0-9]{4}-[0-9]{2}-[0-9]{2}\Z", day):
+        return False
+    try:
+        # Go knows a year 0, a leap year.
+        dt.datetime.strptime(day.replace("0000-", "2000-", 1), "%Y-%m-%d")  # noqa: DTZ007 - a day has no zone
+    except ValueError:
+        return False
+    found = re.match(r"([0-9]{2}):([0-9]{2}):([0-9]{2})(.[0-9]+)?(z|([+-][0-9]{2}:[0-9]{2}))\Z", times[0])
+    return found is not None and int(found[1]) < 24 and int(found[2]) < 60 and int(found[3]) < 60
 
 
 def _pattern(_validator: Any, pattern: str, instance: Any, _schema: dict[str, Any]) -> Iterator[ValidationError]:
-    # RE2's `$` is the end of the text; Python's also matches before a last line break.
-    if isinstance(instance, str) and not re.search(pattern.replace("$", r"\Z"), instance):
+    if not isinstance(instance, str):
+        return
+    # RE2's `$` is the end of the text; Python's also matches before a last line break. Python's `(?i)i` also matches the Turkish two.
+    text = re.sub("[\u0130\u0131]", "?", instance) if pattern.startswith("(?i)") else instance
+    if not re.search(pattern.replace("$", r"\Z"), text):
         yield ValidationError(f"{instance!r} does not match {pattern}", validator="pattern")
 
 
@@ -70,13 +89,19 @@ def _list_type(_validator: Any, kind: str, instance: Any, schema: dict[str, Any]
         return
     defaults = {name: part.get("default") for name, part in schema["items"].get("properties", {}).items()}
     keys = schema.get("x-kubernetes-list-map-keys")
-    marks = [repr([item.get(key, defaults[key]) for key in keys]) if keys and isinstance(item, dict) else repr(item) for item in instance]
-    if len(set(marks)) != len(marks):
-        yield ValidationError("an entry stands twice", validator="duplicate")
+    seen: set[str] = set()
+    for index, item in enumerate(instance):
+        mark = repr([item.get(key, defaults[key]) for key in keys]) if keys and isinstance(item, dict) else repr(item)
+        if mark in seen:
+            yield ValidationError("an entry stands twice", path=[index], validator="duplicate")
+        seen.add(mark)
 
 
 def _type(validator: Any, kind: str, instance: Any, schema: dict[str, Any]) -> Iterator[ValidationError]:
     yield from Draft202012Validator.VALIDATORS["type"](validator, kind, instance, schema)
+    # A whole number is one of 64 bits to the API server, whatever its format.
+    if kind == "integer" and isinstance(instance, (int, float)) and not isinstance(instance, bool) and not -(2**63) <= instance < 2**63:
+        yield ValidationError(f"{instance} has more than 64 bits", validator="format")
     # An object without properties keeps no field: strict field validation calls each unknown.
     if kind == "object" and isinstance(instance, dict) and not {"properties", "additionalProperties"} & set(schema):
         for name in instance:
@@ -99,10 +124,21 @@ JUDGE = validators.extend(Draft202012Validator, _ADDED)
 
 def judge(document: dict[str, Any], version: str = "v1") -> list[str]:
     """What the raw CRD has against a document's spec and status; empty where it takes them."""
-    properties = raw_schema(version)["properties"]
-    return [
-        f"{'/'.join(map(str, (part, *error.path)))}: {error.message}"
-        for part in ("spec", "status")
-        if document.get(part) is not None
-        for error in JUDGE(properties[part]).iter_errors(document[part])
-    ]
+    return [f"{'/'.join(map(str, place))}: {error.message}" for place, error in _refusals(document, version)]
+
+
+def refused_places(document: dict[str, Any], version: str = "v1") -> set[tuple[str | int, ...]]:
+    """Where the raw CRD refuses a document's spec and status: of a missing field the place where it would stand."""
+    return {place for place, _ in _refusals(document, version)}
+
+
+def _refusals(document: dict[str, Any], version: str) -> Iterator[tuple[tuple[str | int, ...], ValidationError]]:
+    for part in ("spec", "status"):
+        if document.get(part) is not None:
+            for error in _judge(version, part).iter_errors(document[part]):
+                yield (part, *error.path), error
+
+
+@cache
+def _judge(version: str, part: str) -> Any:
+    return JUDGE(raw_schema(version)["properties"][part])

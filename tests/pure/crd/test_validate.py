@@ -128,7 +128,15 @@ def test_the_older_version_is_checked_by_its_own_schema() -> None:
 
 @pytest.mark.parametrize(
     ("value", "keyword"),
-    [(float("nan"), "plainData"), ({1: "x"}, "plainData"), ({"x"}, "plainData"), (b"x", "plainData"), (object(), "plainData")],
+    [
+        (float("nan"), "plainData"),
+        ({1: "x"}, "plainData"),
+        ({"x"}, "plainData"),
+        (b"x", "plainData"),
+        (object(), "plainData"),
+        ("half a pair \ud800", "plainData"),
+        ({"half a pair \ud800": "x"}, "plainData"),
+    ],
 )
 def test_what_is_not_json_data_is_reported_and_raises_nothing(value: Any, keyword: str) -> None:
     problems = validate_document(changed(("spec", "kubernetes", "volumes"), [value]))
