@@ -55,19 +55,19 @@ def advise_strategy(
     shared = shared_prefix_tokens / mean_prompt_tokens
     if prefillers == 1:
         return StrategyAdvice(
-            PREFIX_AWARE, (f"with one prefiller every strategy picks it; {PREFIX_AWARE} is the default ({DPD_GUIDE})",), ()
+            PREFIX_AWARE, (f"with one prefiller every strategy picks it; {PREFIX_AWARE} is the default ({DPD_GUIDE.reference})",), ()
         )
     contradictions = (_SEVERAL, _CHAT_PATH)
     if shared >= MUCH_SHARED and completions:
         reasons = (
             f"{shared:.0%} of a mean prompt is shared: its KV cache is worth going to",
-            f"{KV_AWARE} works on {invocation_endpoint} ({CACHING_ROUTING_GUIDE})",
+            f"{KV_AWARE} works on {invocation_endpoint} ({CACHING_ROUTING_GUIDE.reference})",
         )
         return StrategyAdvice(KV_AWARE, reasons, contradictions)
     if sessions:
-        reasons = (f"a conversation returns to the prefiller that knows its beginning ({DPD_BLOG})",)
+        reasons = (f"a conversation returns to the prefiller that knows its beginning ({DPD_BLOG.reference})",)
         return StrategyAdvice(SESSION, reasons, contradictions)
-    reasons = [f"{ROUND_ROBIN} is what the guide names for several prefillers ({DPD_GUIDE}) and spreads the load evenly"]
+    reasons = [f"{ROUND_ROBIN} is what the guide names for several prefillers ({DPD_GUIDE.reference}) and spreads the load evenly"]
     if shared >= MUCH_SHARED:
         reasons.append(
             f"{shared:.0%} of a mean prompt is shared, but {KV_AWARE} never matches on {invocation_endpoint}: the body is tokenised "

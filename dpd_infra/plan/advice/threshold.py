@@ -23,7 +23,7 @@ MOST_PREFILL_UTILISATION = 0.8
 CLOSE_ENOUGH = 0.02
 """Thresholds whose mean request time is this close to the best one's are taken as equal: the highest of them moves the fewest prompts."""
 
-_POINTS = 24
+_POINTS = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +123,8 @@ def _point(serving: Serving, workload: Workload, threshold: int, overestimate: f
 def _reasons(chosen: ThresholdPoint, default: ThresholdPoint, good: list[ThresholdPoint], overestimate: float) -> tuple[str, ...]:
     reasons = [
         f"{chosen.share_disaggregated:.0%} of the requests go to a prefiller, which is then {chosen.prefill_utilisation:.0%} busy",
-        f"the router estimates about {overestimate - 1:.0%} too much ({DPD_GUIDE}): it is met from {chosen.prompt_tokens:,} tokens on",
-        f"a prompt just at the threshold is disaggregated: the CRD compares with >= ({CRD_3_2})",
+        f"the router estimates {overestimate - 1:.0%} too much ({DPD_GUIDE.reference}): it is met from {chosen.prompt_tokens:,} tokens on",
+        f"a prompt just at the threshold is disaggregated: the CRD compares with >= ({CRD_3_2.reference})",
     ]
     if not good:
         reasons.append(f"no threshold keeps the prefillers below {MOST_PREFILL_UTILISATION:.0%}: add prefillers")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from dpd_infra.catalog.models import KvFormat, WeightFormat
 from dpd_infra.catalog.sources import DPD_BLOG, DPD_GUIDE, Source
 from dpd_infra.plan.sizing.buffer import DEFAULT_PD_BUFFER_BYTES, unpadded_requests
 from dpd_infra.plan.sizing.kv_cache import kv_bytes_per_token
@@ -13,8 +14,7 @@ from dpd_infra.plan.sizing.serving import Serving
 from dpd_infra.plan.sizing.transfer import transfer_seconds
 from dpd_infra.plan.sizing.workload import Lengths, Workload
 
-_SHAPE = (80, 64, 8, 128)
-"""Layers, query heads, KV heads and head dimension of the model that AWS measured, Llama-3.3-70B-Instruct."""
+_MEASURED_MODEL = "meta-llama/Llama-3.3-70B-Instruct"
 _RANKS = 8
 _CONCURRENCIES = (8, 16, 32)
 _MEASURED: dict[str, tuple[tuple[float, float], float, tuple[float, float]]] = {
@@ -44,8 +44,8 @@ class PublishedPoint:
 def published_points(serving: Serving) -> tuple[PublishedPoint, ...]:
     """The published figures of this model, split and GPU; none for any other set-up, which nobody published."""
     model = serving.model
-    shape = (model.layers, model.query_heads, model.kv_heads, model.head_dim)
-    if shape != _SHAPE or model.is_mixture or serving.tensor_parallel_size != _RANKS or serving.kv_format.element_bytes != 2:  # bf16
+    is_measured = model.name == _MEASURED_MODEL and model.weight_format is WeightFormat.BF16
+    if not is_measured or serving.tensor_parallel_size != _RANKS or serving.kv_format is not KvFormat.BF16:
         return ()
     per_token = kv_bytes_per_token(model, _RANKS)
     held = unpadded_requests(model, DEFAULT_PD_BUFFER_BYTES, 6000, _RANKS)

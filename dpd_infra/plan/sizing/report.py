@@ -27,6 +27,7 @@ from dpd_infra.plan.sizing.prefill import prefill_mfu, prefill_seconds
 from dpd_infra.plan.sizing.published import PublishedPoint, published_points
 from dpd_infra.plan.sizing.quantity import Quantity, Unit, human, json_ready
 from dpd_infra.plan.sizing.rates import (
+    DECODE_SHARE,
     PREFILL_SHARE,
     decode_rate,
     prefill_rate,
@@ -36,6 +37,7 @@ from dpd_infra.plan.sizing.rates import (
     system_rate,
 )
 from dpd_infra.plan.sizing.serving import Serving
+from dpd_infra.plan.sizing.step import MAX_BATCH
 from dpd_infra.plan.sizing.transfer import line_share, transfer_seconds
 from dpd_infra.plan.sizing.workload import Workload
 
@@ -174,8 +176,10 @@ def _time_section(serving: Serving, workload: Workload) -> Section:
 def _rate_section(serving: Serving, workload: Workload) -> Section:
     model, gpu, ranks = serving.model, serving.gpu, serving.tensor_parallel_size
     seconds = workload.input.mean_of(lambda tokens: prefill_seconds(model, gpu, ranks, tokens, workload.cached_tokens(tokens)))
-    result = disaggregated(serving, workload)
-    batch, context = max(1, round(result.batch)), _context(workload)
+    context = _context(workload)
+    # Of an open load the decoder's rate is that of all its places; of a closed one there are no more sequences than users.
+    users = workload.concurrency / serving.decoders if workload.concurrency is not None else MAX_BATCH
+    batch = max(1, min(serving.decode_limit(context), round(users)))
     step = decode_seconds(model, gpu, ranks, batch, context, serving.kv_format)
     one_prefiller, one_decoder = prefill_rate(seconds), decode_rate(batch, workload.output.mean, step)
     quantities = [
@@ -185,25 +189,19 @@ def _rate_section(serving: Serving, workload: Workload) -> Section:
         system_rate.quantity(serving.prefillers, one_prefiller, serving.decoders, one_decoder),
     ]
     if workload.requests_per_second is not None:
-        full = decode_rate(serving.decode_limit(context), workload.output.mean, _full_step(serving, context))
         rate = workload.requests_per_second
         quantities.append(_of("prefill", replicas.quantity(rate, one_prefiller * PREFILL_SHARE)))
-        quantities.append(_of("decode", replicas.quantity(rate, full)))
+        quantities.append(_of("decode", replicas.quantity(rate, one_decoder * DECODE_SHARE)))
         if serving.instance.efa_bytes_per_second_per_gpu:
             move = transfer_seconds(model, serving.instance, round(workload.input.mean), ranks, serving.kv_format)
             quantities.append(line_share.quantity(rate / serving.decoders, move))
     return Section("Rates", tuple(quantities))
 
 
-def _full_step(serving: Serving, context_tokens: int) -> float:
-    limit = serving.decode_limit(context_tokens)
-    return decode_seconds(serving.model, serving.gpu, serving.tensor_parallel_size, limit, context_tokens, serving.kv_format)
-
-
 def _cost_section(serving: Serving, workload: Workload | None, prices: PriceList) -> tuple[Section | None, list[str]]:
     hourly = hourly_cost(prices, serving.instance.name, serving.gpus, serving.instance.gpus)
     if hourly is None:
-        return None, [f"cost: no price of {serving.instance.name} is known ({prices.source}); give one"]
+        return None, [f"cost: no price of {serving.instance.name} is known; prices are an input ({prices.source.reference})"]
     quantities = [hourly]
     if workload is not None:
         try:

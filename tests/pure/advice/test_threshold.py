@@ -140,7 +140,8 @@ def test_more_load_uses_more_of_the_buffer() -> None:
     assert len(set(shares)) == 4
 
 
-def test_without_the_library_the_second_opinion_is_one_line() -> None:
+def test_without_the_library_the_second_opinion_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dpd_infra.plan.advice.second_opinion.find_spec", lambda _name: None)
     opinion = second_opinion(serving(), MIXED)
     assert opinion.compared == ()
     assert opinion.note == HOW_TO_GET_IT

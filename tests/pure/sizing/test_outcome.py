@@ -123,6 +123,7 @@ def test_published_points_stand_beside_ours_only_for_the_set_up_they_were_measur
     assert any("TPOT better" in what for what in points)
     assert points["transfer of 8,000 tokens"].ours == "6.55 ms"
     assert published_points(serving(name="Qwen3-32B")) == ()
+    assert published_points(serving(name="Qwen2.5-72B-Instruct")) == ()
     assert not any("TPOT" in point.what for point in published_points(serving("ml.p6-b200.48xlarge")))
 
 

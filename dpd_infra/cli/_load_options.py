@@ -1,0 +1,223 @@
+"""The options of `dpd size` and `dpd advise`: what is served, on what, and under which load."""
+
+from __future__ import annotations
+
+import argparse
+import pathlib
+from typing import TYPE_CHECKING, NoReturn
+
+from dpd_infra.catalog.instance_types import INSTANCE_TYPES, InstanceType, instance_type
+from dpd_infra.catalog.models import KvFormat, ModelShape, find_model, model_names
+from dpd_infra.catalog.prices import DEFAULT_PRICES, PriceList
+from dpd_infra.catalog.sources import Source
+from dpd_infra.plan.sizing.workload import ArrivalProcess, Lengths, Workload
+from dpd_infra.sizing import Changes, NotSizedError, SizedEndpoint, manifests, plain_serving, sized_endpoint
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+WRONG_USAGE = 2
+AUTO = "auto"
+
+
+class UsageError(ValueError):
+    """A call that is wrong."""
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that says what is wrong in one line."""
+
+    def error(self, message: str) -> NoReturn:
+        """End with exit code 2."""
+        raise UsageError(f"{message}; see {self.prog} --help")
+
+
+def parser(prog: str, summary: str) -> Parser:
+    """The options that both commands share."""
+    # A width of its own: argparse would import shutil, with all of its archive formats, to ask the terminal.
+    made = Parser(prog=prog, description=summary, allow_abbrev=False, formatter_class=lambda prog: argparse.HelpFormatter(prog, width=120))
+    made.add_argument("file", nargs="?", metavar="FILE", help="a stack file or a manifest; without it --model and --instance-type")
+    made.add_argument("--endpoint", metavar="NAME", help="only this endpoint of FILE")
+    made.add_argument("--json", action="store_true", help="print JSON")
+    _add_serving(made.add_argument_group("what is served, in place of what FILE says"))
+    _add_load(made.add_argument_group("the load"))
+    cost = made.add_argument_group("prices, USD an hour of one node; none is known by default")
+    cost.add_argument("--prices", metavar="FILE", help="a price list: date, source, perHour")
+    cost.add_argument("--price", action="append", default=[], metavar="TYPE=USD", help="the price of one instance type")
+    return made
+
+
+def _add_serving(group: argparse._ArgumentGroup) -> None:
+    group.add_argument("--model", metavar="NAME", help="a model of the catalog, or anything together with --config")
+    group.add_argument("--config", metavar="FILE", help="the model's Hugging Face config.json")
+    group.add_argument("--instance-type", metavar="TYPE", help="ml.p5.48xlarge, …")
+    group.add_argument("--tensor-parallel-size", type=int, metavar="N")
+    group.add_argument("--max-model-len", type=int, metavar="TOKENS")
+    group.add_argument("--gpu-memory-utilization", metavar="SHARE|auto", help="of both roles")
+    group.add_argument("--pd-buffer-bytes", metavar="BYTES|auto", help="PD_BUFFER_SIZE")
+    group.add_argument("--prefillers", type=int, metavar="N")
+    group.add_argument("--decoders", type=int, metavar="N")
+    group.add_argument("--prefill-max-num-seqs", type=int, metavar="N")
+    group.add_argument("--decode-max-num-seqs", type=int, metavar="N")
+    group.add_argument("--max-num-batched-tokens", type=int, metavar="TOKENS")
+    group.add_argument("--kv-cache-dtype", choices=[each.value for each in KvFormat])
+
+
+def _add_load(group: argparse._ArgumentGroup) -> None:
+    group.add_argument("--rate", type=float, metavar="N", help="requests a second")
+    group.add_argument("--concurrency", type=int, metavar="N", help="users who each wait for their answer")
+    group.add_argument("--input-tokens", type=float, metavar="MEAN", help="mean prompt")
+    group.add_argument("--output-tokens", type=float, metavar="MEAN", help="mean answer")
+    group.add_argument("--variation", type=float, default=0.0, metavar="CV", help="standard deviation over mean of prompts (log-normal)")
+    group.add_argument("--input-percentiles", metavar="50:2000,90:8000", help="prompts by percentiles")
+    group.add_argument("--output-percentiles", metavar="50:200,90:800", help="answers by percentiles")
+    group.add_argument("--trace", metavar="FILE", help="lengths of real requests: JSON lines, CSV or one number a line")
+    group.add_argument("--arrivals", choices=[each.value for each in ArrivalProcess], default=ArrivalProcess.POISSON.value)
+    group.add_argument("--shared-prefix-tokens", type=int, default=0, metavar="TOKENS", help="tokens that all prompts begin with")
+    group.add_argument("--offline", action="store_true", help="a batch job: only throughput counts")
+    group.add_argument("--no-streaming", action="store_true", help="answers are read when they are complete")
+    group.add_argument("--ttft-first", action="store_true", help="the first token matters more than the flow after it")
+
+
+def endpoints(given: argparse.Namespace) -> Iterator[SizedEndpoint]:
+    """The endpoints that are asked about.
+
+    Raises `UsageError` for options that do not fit, `NotSizedError` and ValueError for an endpoint that cannot be sized.
+    """
+    changes = _changes(given)
+    if given.file is None:
+        if changes.model is None or changes.instance is None:
+            raise UsageError("name a FILE, or --model and --instance-type")
+        yield SizedEndpoint(given.model or changes.model.name, plain_serving(changes), disaggregated=True)
+        return
+    path, found = pathlib.Path(given.file), 0
+    if not path.is_file():
+        raise UsageError(f"no such file: {path}")
+    for name, manifest, nodes in manifests(path):
+        if given.endpoint is None or name == given.endpoint:
+            found += 1
+            sized = sized_endpoint(name, manifest, changes)
+            yield SizedEndpoint(name, sized.serving, sized.disaggregated, sized.routing_threshold, sized.invocation_endpoint, nodes)
+    if not found:
+        raise UsageError(f"{path} has no endpoint {given.endpoint!r}" if given.endpoint else f"{path} has no endpoint")
+
+
+def required_workload(given: argparse.Namespace) -> Workload:
+    """The load that is asked about. Raises `UsageError` where there is none, or half of one."""
+    found = workload(given)
+    if found is None:
+        raise UsageError("a load is needed: --rate or --concurrency, --input-tokens and --output-tokens, percentiles or --trace")
+    return found
+
+
+def workload(given: argparse.Namespace) -> Workload | None:
+    """The load that is asked about; None where none is given. Raises `UsageError` for half a load."""
+    prompts = _lengths(given.input_tokens, given.input_percentiles, given.variation, "input")
+    answers = _lengths(given.output_tokens, given.output_percentiles, 0.0, "output")
+    if given.trace is not None:
+        from dpd_infra.plan.sizing.trace import read_trace
+
+        trace = read_trace(pathlib.Path(given.trace))
+        prompts, answers = trace.input, trace.output or answers
+    amount = given.rate is not None or given.concurrency is not None
+    if prompts is None and answers is None and not amount:
+        return None
+    if prompts is None or answers is None:
+        raise UsageError("a load has prompts and answers: --input-tokens and --output-tokens, percentiles, or --trace")
+    if not amount:
+        raise UsageError("a load has --rate or --concurrency")
+    return Workload(
+        prompts,
+        answers,
+        requests_per_second=given.rate,
+        concurrency=given.concurrency,
+        arrivals=ArrivalProcess(given.arrivals),
+        streaming=not given.no_streaming,
+        offline=given.offline,
+        ttft_first=given.ttft_first,
+        shared_prefix_tokens=given.shared_prefix_tokens,
+    )
+
+
+def prices(given: argparse.Namespace) -> PriceList:
+    """The prices that are given, by file and by option. Raises `UsageError` or ValueError for what is no price."""
+    found = PriceList.from_file(pathlib.Path(given.prices)) if given.prices else DEFAULT_PRICES
+    said: dict[str, float] = {}
+    for entry in given.price:
+        name, _, price = entry.partition("=")
+        try:
+            said[name] = float(price)
+        except ValueError as error:
+            raise UsageError(f"--price {entry}: write TYPE=USD, such as ml.p5.48xlarge=60") from error
+        if not said[name] > 0:
+            raise UsageError(f"--price {entry}: a price is above 0")
+    if not said:
+        return found
+    if given.prices:
+        return PriceList(found.date, found.source, found.per_hour | said)
+    return PriceList("today", Source("given on the command line", "--price"), said)
+
+
+def _changes(given: argparse.Namespace) -> Changes:
+    share, buffer = given.gpu_memory_utilization, given.pd_buffer_bytes
+    return Changes(
+        model=_model(given),
+        instance=_instance(given.instance_type),
+        tensor_parallel_size=given.tensor_parallel_size,
+        max_model_len=given.max_model_len,
+        gpu_memory_utilization=_number(share, "--gpu-memory-utilization") if share not in (None, AUTO) else None,
+        auto_gpu_memory_utilization=share == AUTO,
+        pd_buffer_bytes=int(_number(buffer, "--pd-buffer-bytes")) if buffer not in (None, AUTO) else None,
+        auto_pd_buffer=buffer == AUTO,
+        prefillers=given.prefillers,
+        decoders=given.decoders,
+        prefill_max_num_seqs=given.prefill_max_num_seqs,
+        decode_max_num_seqs=given.decode_max_num_seqs,
+        max_num_batched_tokens=given.max_num_batched_tokens,
+        kv_format=KvFormat(given.kv_cache_dtype) if given.kv_cache_dtype else None,
+    )
+
+
+def _model(given: argparse.Namespace) -> ModelShape | None:
+    if given.config is not None:
+        from dpd_infra.plan.sizing.model_config import read_model_config
+
+        return read_model_config(pathlib.Path(given.config), given.model or "")
+    if given.model is None:
+        return None
+    found = find_model(given.model)
+    if found is None:
+        raise UsageError(f"the catalog does not know {given.model!r}; give its --config config.json, or one of {', '.join(model_names())}")
+    return found
+
+
+def _instance(name: str | None) -> InstanceType | None:
+    if name is None:
+        return None
+    found = instance_type(name)
+    if found is None or found.gpu is None:
+        known = ", ".join(kind.name for kind in INSTANCE_TYPES.values() if kind.gpu)
+        raise UsageError(f"the catalog knows no GPUs of {name!r}; it knows {known}")
+    return found
+
+
+def _lengths(mean: float | None, percentiles: str | None, variation: float, which: str) -> Lengths | None:
+    if mean is not None and percentiles is not None:
+        raise UsageError(f"--{which}-tokens and --{which}-percentiles exclude each other")
+    if percentiles is not None:
+        try:
+            pairs = {float(key): float(value) for key, _, value in (entry.partition(":") for entry in percentiles.split(","))}
+        except ValueError as error:
+            raise UsageError(f"--{which}-percentiles {percentiles}: write 50:2000,90:8000") from error
+        return Lengths.of_percentiles(pairs)
+    return Lengths.of_mean(mean, variation) if mean is not None else None
+
+
+def _number(text: str, option: str) -> float:
+    try:
+        return float(text)
+    except ValueError as error:
+        raise UsageError(f"{option} {text}: neither a number nor {AUTO}") from error
+
+
+__all__ = ["NotSizedError", "Parser", "UsageError", "endpoints", "parser", "prices", "required_workload", "workload"]

@@ -1,0 +1,88 @@
+"""`dpd advise`: whether to disaggregate an endpoint under a load, and how."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import sys
+from collections.abc import Sequence
+
+from dpd_infra.cli._load_options import WRONG_USAGE, UsageError, endpoints, parser, prices, required_workload
+from dpd_infra.plan.advice.advise import Question, advise
+from dpd_infra.plan.advice.counterfactual import Targets
+from dpd_infra.plan.advice.plot import plot_svg
+from dpd_infra.plan.advice.text import advice_text
+from dpd_infra.plan.advice.threshold import ThresholdAdvice
+
+SUMMARY = "Say whether to disaggregate under a load, with the same GPUs colocated beside it; threshold, strategy, buffer, simulation."
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run `dpd advise`; the exit code: 1 where there is no advice on an endpoint, 2 for wrong usage. The verdict is no exit code."""
+    options = parser("dpd advise", SUMMARY)
+    options.add_argument("--nodes", type=int, metavar="N", help="nodes there are, in place of those of FILE")
+    options.add_argument("--ttft-target", type=float, metavar="SECONDS", help="what counts as served")
+    options.add_argument("--tpot-target", type=float, metavar="SECONDS", help="what counts as served")
+    options.add_argument("--sessions", action="store_true", help="requests of a conversation carry a session id")
+    options.add_argument("--requests", type=whole_number, default=2000, metavar="N", help="requests to simulate, 0 for none (2000)")
+    options.add_argument("--seed", type=int, default=0, metavar="N", help="of the simulation (0)")
+    options.add_argument("--library", action="store_true", help="ask AIConfigurator too, where it is installed")
+    options.add_argument("--plot", metavar="FILE.svg", help="write the plot over thresholds")
+    as_json = "--json" in arguments
+    try:
+        given = options.parse_args(list(arguments))
+        load = required_workload(given)
+        targets, known = Targets(given.ttft_target, given.tpot_target), prices(given)
+        found = {
+            each.name: advise(
+                Question(
+                    each.serving,
+                    load,
+                    routing_threshold=each.routing_threshold,
+                    invocation_endpoint=each.invocation_endpoint,
+                    nodes_available=given.nodes or each.nodes,
+                    targets=targets,
+                    sessions=given.sessions,
+                    prices=known,
+                    simulated_requests=given.requests,
+                    seed=given.seed,
+                    ask_library=given.library,
+                )
+            )
+            for each in endpoints(given)
+        }
+        if given.plot:
+            _write_plots(pathlib.Path(given.plot), {name: advice.threshold for name, advice in found.items() if advice.threshold})
+    except UsageError as error:
+        return _fail(str(error), WRONG_USAGE, as_json=as_json)
+    except (ValueError, OSError) as error:
+        return _fail(str(error), 1, as_json=as_json)
+    if given.json:
+        data = {"ok": True, "endpoints": {name: advice.to_dict() for name, advice in found.items()}}
+        print(json.dumps(data, indent=2, ensure_ascii=False))
+    else:
+        print("\n\n".join(advice_text(name, advice) for name, advice in found.items()))
+    return 0
+
+
+def whole_number(text: str) -> int:
+    """A count for argparse: 0 or more."""
+    count = int(text)
+    if count < 0:
+        raise ValueError(text)
+    return count
+
+
+def _write_plots(path: pathlib.Path, found: dict[str, ThresholdAdvice]) -> None:
+    """One file an endpoint: of several, each has the endpoint's name in its own."""
+    for name, advice in found.items():
+        target = path if len(found) == 1 else path.with_name(f"{path.stem}-{name}{path.suffix}")
+        target.write_text(plot_svg(advice, f"{name}: request time, TTFT and TPOT by routing threshold"), encoding="utf-8")
+
+
+def _fail(message: str, code: int, *, as_json: bool) -> int:
+    if as_json:
+        print(json.dumps({"ok": False, "error": message}, ensure_ascii=False))
+    else:
+        print(f"dpd: {message}", file=sys.stderr)
+    return code

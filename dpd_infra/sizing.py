@@ -1,0 +1,209 @@
+"""From files and manifests to what sizing and advice take: endpoints of a stack file or a raw manifest as their serving side."""
+
+from __future__ import annotations
+
+import pathlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from dpd_infra.catalog.crd import KIND
+from dpd_infra.catalog.instance_types import InstanceType, instance_type
+from dpd_infra.catalog.models import KvFormat, ModelShape
+from dpd_infra.plan.sizing.auto import auto_gpu_memory_utilization, auto_pd_buffer_bytes
+from dpd_infra.plan.sizing.buffer import CHUNK_TOKENS, DEFAULT_PD_BUFFER_BYTES
+from dpd_infra.plan.sizing.memory import DEFAULT_GPU_MEMORY_UTILIZATION, DEFAULT_MAX_NUM_BATCHED_TOKENS
+from dpd_infra.plan.sizing.serving import DECODE_MAX_NUM_SEQS, PREFILL_MAX_NUM_SEQS, RoleFlags, Serving
+from dpd_infra.rules.reading import ManifestReading, ServerReading
+from dpd_infra.spec.stack_file import is_stack_file, read_stack_file
+from dpd_infra.spec.yaml_source import Dialect, decode, load_documents
+
+DEFAULT_ROUTING_THRESHOLD = 4096
+"""`routingThreshold` where nothing is said (CRD)."""
+
+
+class NotSizedError(ValueError):
+    """An endpoint that cannot be sized, and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What is asked for in place of what a manifest says."""
+
+    model: ModelShape | None = None
+    instance: InstanceType | None = None
+    tensor_parallel_size: int | None = None
+    max_model_len: int | None = None
+    gpu_memory_utilization: float | None = None
+    auto_gpu_memory_utilization: bool = False
+    pd_buffer_bytes: int | None = None
+    auto_pd_buffer: bool = False
+    prefillers: int | None = None
+    decoders: int | None = None
+    prefill_max_num_seqs: int | None = None
+    decode_max_num_seqs: int | None = None
+    max_num_batched_tokens: int | None = None
+    kv_format: KvFormat | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SizedEndpoint:
+    """One endpoint as sizing sees it."""
+
+    name: str
+    serving: Serving
+    disaggregated: bool
+    """False: the pods of a colocated endpoint, sized as if all but one were prefillers."""
+    routing_threshold: int = DEFAULT_ROUTING_THRESHOLD
+    invocation_endpoint: str = "v1/chat/completions"
+    nodes: int | None = None
+    """Nodes of its instance groups; None where they are not known."""
+
+
+def plain_serving(changes: Changes) -> Serving:
+    """A serving side from what is asked for alone, with the DPD guide's defaults. Raises ValueError without a model or an instance type."""
+    if changes.model is None or changes.instance is None:
+        raise NotSizedError("a model and an instance type are needed")
+    return _serving(changes, None)
+
+
+def sized_endpoint(name: str, manifest: Mapping[str, Any], changes: Changes | None = None) -> SizedEndpoint:
+    """One InferenceEndpointConfig as sizing sees it.
+
+    Raises `NotSizedError` for a model or an instance type that the catalog does not hold, ValueError for numbers that cannot be.
+    """
+    reading = ManifestReading(manifest)
+    asked = changes or Changes()
+    serving = _serving(asked, reading)
+    pd, routing = reading.spec.get("pdSpec"), DEFAULT_ROUTING_THRESHOLD
+    if isinstance(pd, dict) and isinstance(pd.get("routingThreshold"), int):
+        routing = pd["routingThreshold"]
+    return SizedEndpoint(name, serving, reading.disaggregated, routing, str(reading.spec.get("invocationEndpoint") or "invocations"))
+
+
+def manifests(path: pathlib.Path) -> Iterator[tuple[str, Mapping[str, Any], int | None]]:
+    """The endpoints of a stack file or of a file of manifests: name, manifest, and the nodes of its instance groups where they are known.
+
+    Raises `NotSizedError` for an endpoint of a stack file that is not valid (`dpd check` says what is wrong), OSError for a file that
+    cannot be read, `YamlProblem` for one that is no YAML.
+    """
+    if is_stack_file(path):
+        yield from _stack_manifests(path)
+        return
+    for document in load_documents(decode(path.read_bytes(), str(path)), str(path), Dialect.KUBERNETES):
+        data = document.data
+        if isinstance(data, dict) and data.get("kind") == KIND:
+            yield str((data.get("metadata") or {}).get("name", "endpoint")), data, None
+
+
+def _stack_manifests(path: pathlib.Path) -> Iterator[tuple[str, Mapping[str, Any], int | None]]:
+    # Only the endpoints are built: to size them neither the platform nor the rules are needed.
+    from dpd_infra.render.endpoint import endpoint_context, render_endpoint  # noqa: PLC0415 - a raw manifest needs no spec
+    from dpd_infra.spec.endpoint import EndpointSpec  # noqa: PLC0415 - the same
+    from dpd_infra.spec.shape import build  # noqa: PLC0415 - the same
+
+    config = read_stack_file(path).config
+    endpoints, platform = config.get("dpd-infra:endpoints"), config.get("dpd-infra:platform")
+    if not isinstance(endpoints, dict) or not endpoints:
+        raise NotSizedError(f"{path} has no endpoints")
+    groups = platform.get("instanceGroups") if isinstance(platform, dict) else None
+    for name, entry in endpoints.items():
+        spec, findings = build(EndpointSpec, entry, ("config", "dpd-infra:endpoints", str(name)), str(name))
+        if spec is None:
+            raise NotSizedError(f"endpoint {name} is not valid ({findings[0].what}); dpd check says more")
+        region = str(config.get("aws:region", ""))
+        manifest = render_endpoint(str(name), spec, endpoint_context(str(name), region=region, addon_version="")).document
+        yield str(name), manifest, _nodes(groups, spec.first_instance_type, (spec.prefill.instance_group, spec.decode.instance_group))
+
+
+def _nodes(groups: Any, kind: str | None, named: tuple[str | None, str | None]) -> int | None:
+    """Nodes that the endpoint's roles may run on: of their groups, or of all groups of the instance type."""
+    if not isinstance(groups, dict):
+        return None
+    wanted = {name for name in named if name}
+    count = 0
+    for name, group in groups.items():
+        if not isinstance(group, dict) or not isinstance(group.get("count"), int):
+            continue
+        if name in wanted or (None in named and group.get("instanceType") == kind):
+            count += group["count"]
+    return count or None
+
+
+def _serving(asked: Changes, reading: ManifestReading | None) -> Serving:
+    model, instance = asked.model or _model(reading), asked.instance or _instance(reading)
+    if instance.gpu is None:
+        raise NotSizedError(f"{instance.name} has no GPUs")
+    prefill, decode = (reading.prefill, reading.decode) if reading else (None, None)
+    ranks = asked.tensor_parallel_size or (decode.tensor_parallel_size if decode else None) or min(8, instance.gpus)
+    length = asked.max_model_len or (reading.max_model_len(reading.decode) if reading else None) or model.max_model_len
+    prefillers, decoders = _replicas(asked, reading)
+    flags = (
+        _flags(asked, prefill, asked.prefill_max_num_seqs, PREFILL_MAX_NUM_SEQS),
+        _flags(asked, decode, asked.decode_max_num_seqs, DECODE_MAX_NUM_SEQS),
+    )
+    buffer = asked.pd_buffer_bytes or (reading.pd_buffer_bytes if reading else None) or DEFAULT_PD_BUFFER_BYTES
+    kv_format = asked.kv_format or (decode.kv_format if decode else None) or KvFormat.BF16
+    if asked.auto_pd_buffer:
+        share, prefills = flags[1].gpu_memory_utilization, prefillers * flags[0].max_num_seqs
+        buffer = auto_pd_buffer_bytes(model, instance.gpu, ranks, share, length, prefills, kv_format)
+    if asked.auto_gpu_memory_utilization:
+        share = auto_gpu_memory_utilization(instance.gpu, buffer, ranks)
+        flags = (
+            RoleFlags(flags[0].max_num_seqs, share, flags[0].max_num_batched_tokens),
+            RoleFlags(flags[1].max_num_seqs, share, flags[1].max_num_batched_tokens),
+        )
+    return Serving(
+        model,
+        instance,
+        length,
+        tensor_parallel_size=ranks,
+        prefillers=prefillers,
+        decoders=decoders,
+        prefill=flags[0],
+        decode=flags[1],
+        pd_buffer_bytes=buffer,
+        kv_format=kv_format,
+        chunk_tokens=(reading.chunk_tokens if reading else None) or CHUNK_TOKENS,
+    )
+
+
+def _model(reading: ManifestReading | None) -> ModelShape:
+    if reading is None:
+        raise NotSizedError("a model is needed")
+    model = reading.model_in(reading.decode)
+    if model is None:
+        names = ", ".join(name for name, _ in reading.model_names) or "no name"
+        raise NotSizedError(f"the catalog does not know this model ({names}); give its config.json")
+    return model
+
+
+def _instance(reading: ManifestReading | None) -> InstanceType:
+    names = [name for name, _ in reading.instance_types] if reading else []
+    found = next((kind for name in names if (kind := instance_type(name)) is not None and kind.gpu is not None), None)
+    if found is None:
+        raise NotSizedError(f"the catalog knows no GPU of {', '.join(names) or 'the nodes'}; give an instance type")
+    return found
+
+
+def _replicas(asked: Changes, reading: ManifestReading | None) -> tuple[int, int]:
+    prefillers, decoders = 1, 1
+    if reading is not None and reading.disaggregated:
+        prefillers, decoders = reading.prefill.replicas, reading.decode.replicas
+    elif reading is not None:
+        prefillers = max(1, reading.prefill.replicas - 1)
+    return asked.prefillers or prefillers, asked.decoders or decoders
+
+
+def _flags(asked: Changes, server: ServerReading | None, sequences: int | None, default: int) -> RoleFlags:
+    said = (server.args.text("gpu-memory-utilization") if server else None) or ""
+    try:
+        share = float(said)
+    except ValueError:
+        share = DEFAULT_GPU_MEMORY_UTILIZATION
+    batched = server.batched_tokens if server else None
+    return RoleFlags(
+        sequences or (server.most_sequences if server else None) or default,
+        asked.gpu_memory_utilization or share,
+        asked.max_num_batched_tokens or batched or DEFAULT_MAX_NUM_BATCHED_TOKENS,
+    )
