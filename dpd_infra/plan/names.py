@@ -41,7 +41,8 @@ def shorten(text: str, limit: int) -> str:
     return f"{text[: limit - _HASH_LENGTH - 1].rstrip('-.')}-{digest}"
 
 
-def _slug(text: str) -> str:
+def slug(text: str) -> str:
+    """Lower case, digits and hyphens: everything else becomes a hyphen, none of them at an end."""
     return re.sub(r"[^a-z0-9-]+", "-", text.lower()).strip("-")
 
 
@@ -59,7 +60,7 @@ class Naming:
     @property
     def scope(self) -> str:
         """What sets this stack's names apart: platform and stack, the stack left out where the platform's name ends with it."""
-        stack = _slug(self.stack.rsplit("/", 1)[-1])
+        stack = slug(self.stack.rsplit("/", 1)[-1])
         if not stack or self.platform == stack or self.platform.endswith(f"-{stack}"):
             return self.platform
         return f"{self.platform}-{stack}"
