@@ -5,7 +5,7 @@ from __future__ import annotations
 import pathlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from dpd_infra.catalog.crd import KIND
 from dpd_infra.catalog.instance_types import InstanceType, instance_type
@@ -20,6 +20,9 @@ from dpd_infra.spec.yaml_source import Dialect, decode, load_documents
 
 DEFAULT_ROUTING_THRESHOLD = 4096
 """`routingThreshold` where nothing is said (CRD)."""
+
+
+NumberT = TypeVar("NumberT", int, float)
 
 
 class NotSizedError(ValueError):
@@ -135,14 +138,14 @@ def _serving(asked: Changes, reading: ManifestReading | None) -> Serving:
     if instance.gpu is None:
         raise NotSizedError(f"{instance.name} has no GPUs")
     prefill, decode = (reading.prefill, reading.decode) if reading else (None, None)
-    ranks = asked.tensor_parallel_size or (decode.tensor_parallel_size if decode else None) or min(8, instance.gpus)
-    length = asked.max_model_len or (reading.max_model_len(reading.decode) if reading else None) or model.max_model_len
+    ranks = _first(asked.tensor_parallel_size, decode.tensor_parallel_size if decode else None, min(8, instance.gpus))
+    length = _first(asked.max_model_len, reading.max_model_len(reading.decode) if reading else None, model.max_model_len)
     prefillers, decoders = _replicas(asked, reading)
     flags = (
         _flags(asked, prefill, asked.prefill_max_num_seqs, PREFILL_MAX_NUM_SEQS),
         _flags(asked, decode, asked.decode_max_num_seqs, DECODE_MAX_NUM_SEQS),
     )
-    buffer = asked.pd_buffer_bytes or (reading.pd_buffer_bytes if reading else None) or DEFAULT_PD_BUFFER_BYTES
+    buffer = _first(asked.pd_buffer_bytes, reading.pd_buffer_bytes if reading else None, DEFAULT_PD_BUFFER_BYTES)
     kv_format = asked.kv_format or (decode.kv_format if decode else None) or KvFormat.BF16
     if asked.auto_pd_buffer:
         share, prefills = flags[1].gpu_memory_utilization, prefillers * flags[0].max_num_seqs
@@ -164,7 +167,7 @@ def _serving(asked: Changes, reading: ManifestReading | None) -> Serving:
         decode=flags[1],
         pd_buffer_bytes=buffer,
         kv_format=kv_format,
-        chunk_tokens=(reading.chunk_tokens if reading else None) or CHUNK_TOKENS,
+        chunk_tokens=_first(reading.chunk_tokens if reading else None, CHUNK_TOKENS),
     )
 
 
@@ -192,7 +195,7 @@ def _replicas(asked: Changes, reading: ManifestReading | None) -> tuple[int, int
         prefillers, decoders = reading.prefill.replicas, reading.decode.replicas
     elif reading is not None:
         prefillers = max(1, reading.prefill.replicas - 1)
-    return asked.prefillers or prefillers, asked.decoders or decoders
+    return _first(asked.prefillers, prefillers), _first(asked.decoders, decoders)
 
 
 def _flags(asked: Changes, server: ServerReading | None, sequences: int | None, default: int) -> RoleFlags:
@@ -203,7 +206,12 @@ def _flags(asked: Changes, server: ServerReading | None, sequences: int | None, 
         share = DEFAULT_GPU_MEMORY_UTILIZATION
     batched = server.batched_tokens if server else None
     return RoleFlags(
-        sequences or (server.most_sequences if server else None) or default,
-        asked.gpu_memory_utilization or share,
-        asked.max_num_batched_tokens or batched or DEFAULT_MAX_NUM_BATCHED_TOKENS,
+        _first(sequences, server.most_sequences if server else None, default),
+        _first(asked.gpu_memory_utilization, share),
+        _first(asked.max_num_batched_tokens, batched, DEFAULT_MAX_NUM_BATCHED_TOKENS),
     )
+
+
+def _first(*values: NumberT | None) -> NumberT:
+    """The first that is given: 0 is given, and refused further on."""
+    return next(value for value in values if value is not None)

@@ -48,7 +48,10 @@ class PriceList:
         else:
             import yaml  # noqa: PLC0415  # most runs have no price file
 
-            data = yaml.safe_load(text)
+            try:
+                data = yaml.safe_load(text)
+            except yaml.YAMLError as error:
+                raise ValueError(f"{path} is no YAML: {str(error).splitlines()[0]}") from error
         return cls.from_data(data, str(path))
 
 

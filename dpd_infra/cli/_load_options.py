@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import pathlib
+from math import isfinite
 from typing import TYPE_CHECKING, NoReturn
 
 from dpd_infra.catalog.instance_types import INSTANCE_TYPES, InstanceType, instance_type
@@ -30,6 +31,14 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """End with exit code 2."""
         raise UsageError(f"{message}; see {self.prog} --help")
+
+
+def number(text: str) -> float:
+    """A finite number for argparse."""
+    value = float(text)
+    if not isfinite(value):
+        raise ValueError(text)
+    return value
 
 
 def parser(prog: str, summary: str) -> Parser:
@@ -64,11 +73,11 @@ def _add_serving(group: argparse._ArgumentGroup) -> None:
 
 
 def _add_load(group: argparse._ArgumentGroup) -> None:
-    group.add_argument("--rate", type=float, metavar="N", help="requests a second")
+    group.add_argument("--rate", type=number, metavar="N", help="requests a second")
     group.add_argument("--concurrency", type=int, metavar="N", help="users who each wait for their answer")
-    group.add_argument("--input-tokens", type=float, metavar="MEAN", help="mean prompt")
-    group.add_argument("--output-tokens", type=float, metavar="MEAN", help="mean answer")
-    group.add_argument("--variation", type=float, default=0.0, metavar="CV", help="standard deviation over mean of prompts (log-normal)")
+    group.add_argument("--input-tokens", type=number, metavar="MEAN", help="mean prompt")
+    group.add_argument("--output-tokens", type=number, metavar="MEAN", help="mean answer")
+    group.add_argument("--variation", type=number, default=0.0, metavar="CV", help="standard deviation over mean of prompts (log-normal)")
     group.add_argument("--input-percentiles", metavar="50:2000,90:8000", help="prompts by percentiles")
     group.add_argument("--output-percentiles", metavar="50:200,90:800", help="answers by percentiles")
     group.add_argument("--trace", metavar="FILE", help="lengths of real requests: JSON lines, CSV or one number a line")
@@ -146,7 +155,7 @@ def prices(given: argparse.Namespace) -> PriceList:
     for entry in given.price:
         name, _, price = entry.partition("=")
         try:
-            said[name] = float(price)
+            said[name] = number(price)
         except ValueError as error:
             raise UsageError(f"--price {entry}: write TYPE=USD, such as ml.p5.48xlarge=60") from error
         if not said[name] > 0:
@@ -215,7 +224,7 @@ def _lengths(mean: float | None, percentiles: str | None, variation: float, whic
 
 def _number(text: str, option: str) -> float:
     try:
-        return float(text)
+        return number(text)
     except ValueError as error:
         raise UsageError(f"{option} {text}: neither a number nor {AUTO}") from error
 

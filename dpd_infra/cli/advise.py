@@ -7,7 +7,7 @@ import pathlib
 import sys
 from collections.abc import Sequence
 
-from dpd_infra.cli._load_options import WRONG_USAGE, UsageError, endpoints, parser, prices, required_workload
+from dpd_infra.cli._load_options import WRONG_USAGE, UsageError, endpoints, number, parser, prices, required_workload
 from dpd_infra.plan.advice.advise import Question, advise
 from dpd_infra.plan.advice.counterfactual import Targets
 from dpd_infra.plan.advice.plot import plot_svg
@@ -21,8 +21,8 @@ def main(arguments: Sequence[str]) -> int:
     """Run `dpd advise`; the exit code: 1 where there is no advice on an endpoint, 2 for wrong usage. The verdict is no exit code."""
     options = parser("dpd advise", SUMMARY)
     options.add_argument("--nodes", type=int, metavar="N", help="nodes there are, in place of those of FILE")
-    options.add_argument("--ttft-target", type=float, metavar="SECONDS", help="what counts as served")
-    options.add_argument("--tpot-target", type=float, metavar="SECONDS", help="what counts as served")
+    options.add_argument("--ttft-target", type=number, metavar="SECONDS", help="what counts as served")
+    options.add_argument("--tpot-target", type=number, metavar="SECONDS", help="what counts as served")
     options.add_argument("--sessions", action="store_true", help="requests of a conversation carry a session id")
     options.add_argument("--requests", type=whole_number, default=2000, metavar="N", help="requests to simulate, 0 for none (2000)")
     options.add_argument("--seed", type=int, default=0, metavar="N", help="of the simulation (0)")

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from dpd_infra.catalog.sources import AI_CONFIGURATOR, DPD_BLOG, DPD_GUIDE, Source
+from dpd_infra.catalog.sources import AI_CONFIGURATOR, DPD_BLOG, DPD_GUIDE, VLLM, Source
 from dpd_infra.plan.advice.counterfactual import Counterfactual
+from dpd_infra.plan.sizing.memory import Fit
 from dpd_infra.plan.sizing.serving import Serving
 from dpd_infra.plan.sizing.workload import Workload
 
@@ -54,6 +55,7 @@ def reasons(serving: Serving, workload: Workload, counterfactual: Counterfactual
     """Every condition, heaviest first, those against before those for of the same weight."""
     found = [
         *_nodes(serving, nodes_available),
+        *_memory(serving),
         *_purpose(workload),
         *_model(serving),
         *_lengths(workload),
@@ -72,6 +74,14 @@ def _nodes(serving: Serving, nodes_available: int | None) -> Iterator[Reason]:
     elif nodes_available is not None and serving.nodes > nodes_available:
         text = f"{_roles(serving)} fill {serving.nodes} nodes; there are {nodes_available}"
         yield Reason("nodes", Side.DECISIVE, 86, text, AI_CONFIGURATOR)
+
+
+def _memory(serving: Serving) -> Iterator[Reason]:
+    for role, budget in (("prefill", serving.prefill_budget), ("decode", serving.decode_budget)):
+        if budget.sequence_fit(serving.max_model_len) is Fit.DOES_NOT_FIT:
+            text = f"a {role} GPU holds {budget.kv_pool_tokens:,} tokens beside the weights, max-model-len is {serving.max_model_len:,}"
+            yield Reason("memory", Side.DECISIVE, 97, f"{text}: vLLM does not start", VLLM)
+            return
 
 
 def _purpose(workload: Workload) -> Iterator[Reason]:

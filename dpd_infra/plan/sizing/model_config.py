@@ -48,9 +48,14 @@ def model_from_config(config: Any, name: str, origin: str) -> ModelShape:
         return _shape(text, kind, name, _weight_format(config, origin), origin)
     except KeyError as error:
         raise UnsupportedConfigError(f"{origin}: {error.args[0]} is missing") from error
+    except (TypeError, ZeroDivisionError, AttributeError) as error:
+        raise UnsupportedConfigError(f"{origin}: a value is of the wrong kind: {error}") from error
 
 
 def _shape(config: dict[str, Any], kind: str, name: str, weights: WeightFormat, origin: str) -> ModelShape:
+    for key, value in config.items():
+        if (key.startswith("num_") or key.endswith(("_size", "_rank", "_dim"))) and value is not None and not _is_count(value):
+            raise UnsupportedConfigError(f"{origin}: {key} is {value!r}, and must be a whole number")
     heads, hidden, layers = config["num_attention_heads"], config["hidden_size"], config["num_hidden_layers"]
     window, windowed = _window(config, layers, origin)
     latent = None
@@ -85,6 +90,10 @@ def _shape(config: dict[str, Any], kind: str, name: str, weights: WeightFormat, 
         attention_sinks=kind == "gpt_oss",
         source=Source(f"config.json of {name}", origin),
     )
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
 def _experts(config: dict[str, Any], kind: str, origin: str) -> Experts:

@@ -174,7 +174,7 @@ def json_ready(data: Any) -> Any:
 def at_least(minimum: float, **values: float) -> None:
     """Refuse inputs outside what a formula is valid for: raises ValueError that names the first value below `minimum`."""
     for name, value in values.items():
-        if value < minimum:
+        if not value >= minimum:
             raise ValueError(f"{name} is {value:,}, and must be at least {minimum:,}")
 
 

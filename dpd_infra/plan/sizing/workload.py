@@ -7,13 +7,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
-from math import ceil, exp, log
+from math import ceil, exp, inf, log
 from typing import Self
 
 from dpd_infra.plan.sizing.quantity import at_least
 
 QUANTILES = 1000
 """Points that a distribution given by mean or percentiles is laid out on."""
+
+MOST_VARIATION = 10.0
+"""Coefficient of variation up to which a log-normal says something about lengths of prompts."""
 
 _NO_VARIATION = 1e-6
 """Coefficient of variation below which all lengths are the same whole number."""
@@ -38,6 +41,8 @@ class Lengths:
         """A mean alone: all the same, or log-normal with a coefficient of variation (standard deviation over mean)."""
         at_least(1, mean=mean)
         at_least(0, variation=variation)
+        if not (mean < inf and variation <= MOST_VARIATION):
+            raise ValueError(f"a mean is finite and a variation at most {MOST_VARIATION:g}; given: {mean:g} and {variation:g}")
         if variation < _NO_VARIATION:
             return cls.constant(round(mean))
         from statistics import NormalDist  # noqa: PLC0415  # costs more to import than most runs take
@@ -59,8 +64,8 @@ class Lengths:
         if not points or points[0][0] < 0 or points[-1][0] > 100:  # per cent
             raise ValueError(f"percentiles are from 0 to 100, at least one of them; given: {', '.join(f'{key:g}' for key, _ in points)}")
         lengths = [length for _, length in points]
-        if lengths != sorted(lengths) or lengths[0] < 1:
-            raise ValueError("a higher percentile cannot be shorter, and no length is below 1")
+        if lengths != sorted(lengths) or not 1 <= lengths[0] <= lengths[-1] < inf:
+            raise ValueError("a higher percentile cannot be shorter, and a length is finite and at least 1")
         values = tuple(round(_between(points, (index + 0.5) / QUANTILES * 100)) for index in range(QUANTILES))
         return cls(values, "percentiles " + ", ".join(f"p{key:g} {length:,.0f}" for key, length in points))
 
@@ -154,7 +159,7 @@ class Workload:
         """Raises ValueError for a load that cannot be."""
         if (self.requests_per_second is None) == (self.concurrency is None):
             raise ValueError("a load has either requests_per_second or concurrency")
-        if self.requests_per_second is not None and not 0 < self.requests_per_second < float("inf"):
+        if self.requests_per_second is not None and not 0 < self.requests_per_second < inf:
             raise ValueError(f"requests_per_second is {self.requests_per_second}, and must be above 0")
         if self.concurrency is not None:
             at_least(1, concurrency=self.concurrency)

@@ -148,6 +148,13 @@ def test_roles_that_fill_more_nodes_than_there_are_are_refused() -> None:
     assert any("fill 4 nodes; there are 2" in reason.text for reason in found.reasons)
 
 
+def test_a_model_that_does_not_fit_the_gpus_is_refused() -> None:
+    found = judge(serving("Llama-3.1-405B-Instruct"), load())
+    assert found.decision is Decision.DO_NOT
+    assert found.reasons[0].topic == "memory"
+    assert "vLLM does not start" in found.reasons[0].text
+
+
 def test_an_instance_type_without_dpd_is_refused_first() -> None:
     from dataclasses import replace
 

@@ -184,6 +184,13 @@ def test_a_trace_gives_the_lengths(tmp_path: Path, capsys: pytest.CaptureFixture
         ([*PLAIN, "--pd-buffer-bytes", "much"], 2, "neither a number nor auto"),
         ([*PLAIN, "--tensor-parallel-size", "3"], 1, "attention heads are not divisible by 3"),
         ([*PLAIN, "--no-such-option"], 2, "unrecognized arguments"),
+        ([*PLAIN, "--prefillers", "0"], 1, "prefillers is 0, and must be at least 1"),
+        ([*PLAIN, "--gpu-memory-utilization", "0"], 1, "gpu_memory_utilization is 0"),
+        ([*PLAIN, "--pd-buffer-bytes", "-1"], 1, "pd_buffer_bytes is -1"),
+        ([*PLAIN, "--rate", "nan"], 2, "argument --rate"),
+        ([*PLAIN, "--rate", "1", "--input-tokens", "inf", "--output-tokens", "9"], 2, "argument --input-tokens"),
+        ([*PLAIN, "--rate", "1", "--input-tokens", "9", "--variation", "99", "--output-tokens", "9"], 1, "variation at most 10"),
+        ([*PLAIN, "--rate", "1", "--input-percentiles", "50:nan", "--output-tokens", "9"], 1, "a length is finite"),
         ([str(PROD), "--endpoint", "other"], 2, "has no endpoint 'other'"),
     ],
 )

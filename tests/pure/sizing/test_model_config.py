@@ -87,6 +87,10 @@ def test_fp8_weights_are_recognised(quantization: dict[str, Any], expected: Weig
         {"sliding_window": 4096, "max_window_layers": 70, "use_sliding_window": True},
         {"sliding_window": 4096, "layer_types": ["linear_attention"]},
         {"model_type": "deepseek_v3"},
+        {"num_hidden_layers": "80"},
+        {"num_attention_heads": 0},
+        {"num_hidden_layers": 80.5},
+        {"quantization_config": "fp8"},
     ],
 )
 def test_what_would_be_described_wrongly_is_refused(changes: dict[str, Any]) -> None:

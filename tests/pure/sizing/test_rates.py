@@ -97,6 +97,13 @@ def test_a_price_list_comes_from_a_dated_file_with_its_source(tmp_path: Path) ->
         assert "our contract" in str(cost.sources[0])
 
 
+def test_a_price_file_that_is_no_yaml_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "prices.yaml"
+    path.write_text("a: [")
+    with pytest.raises(ValueError, match="is no YAML"):
+        PriceList.from_file(path)
+
+
 @pytest.mark.parametrize(
     "data",
     [
