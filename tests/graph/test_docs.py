@@ -11,6 +11,7 @@ from dpd_infra.plan.project import Project, use_project
 from tests.conftest import ROOT
 from tests.docs import Snippet, snippets
 from tests.graph.recorder import run_program
+from tests.graph.test_from_stack import EXPORTED
 
 
 @pytest.mark.parametrize("snippet", [snippet for snippet in snippets("python") if "Rehearsal(" not in snippet.text], ids=str)
@@ -21,4 +22,6 @@ def test_a_program_in_the_documents_runs(snippet: Snippet, preview: bool, monkey
         with use_project(Project(root=Path(ROOT), chart_required=False)):
             exec(compile(snippet.text, str(snippet), "exec"), {"__name__": "__main__"})
 
-    assert run_program(program, preview=preview).resources
+    # What the documents' platform exports, where a program of theirs refers to it as another stack.
+    stacks = {"acme/platform/prod": EXPORTED}
+    assert run_program(program, preview=preview, config={"aws:region": "us-east-2"}, stacks=stacks).resources
