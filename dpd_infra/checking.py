@@ -8,17 +8,19 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dpd_infra.catalog.crd import KIND
 from dpd_infra.catalog.operator_releases import RELEASES, AddonVersion
 from dpd_infra.rules.check import errors
 from dpd_infra.rules.manifest_file import CheckedManifest, check_manifests, described
 from dpd_infra.spec.finding import Finding, Severity
-from dpd_infra.spec.operator import OperatorFacts
-from dpd_infra.spec.shape import SHAPE_RULE
+from dpd_infra.spec.shape_rule import SHAPE_RULE, unreadable
 from dpd_infra.spec.stack_file import PROJECT_FILE, is_stack_file
 from dpd_infra.spec.yaml_source import MAX_BYTES, Dialect, Document, SourceText, YamlProblem, decode, load_document
+
+if TYPE_CHECKING:
+    from dpd_infra.spec.operator import OperatorFacts
 
 STDIN = "-"
 STDIN_NAME = "<stdin>"
@@ -111,7 +113,7 @@ def check_bytes(
         else:
             _check_manifests(checked, checked.text, operator)
     except YamlProblem as problem:
-        checked.findings.append(unread(problem, file))
+        checked.findings.append(unreadable(problem, file))
     except OSError as error:
         checked.findings.append(unopened(str(error.filename or file), error))
     checked.findings.sort(key=lambda finding: (finding.line, finding.column, finding.rule))
@@ -123,13 +125,6 @@ def unopened(file: str, error: OSError) -> Finding:
     what = f"cannot be opened: {(error.strerror or str(error)).lower()}"
     why = "Nothing in a file that cannot be read can be checked."
     return Finding(SHAPE_RULE, Severity.ERROR, (), what, why, "see that it is a file and that you may read it", file=file)
-
-
-def unread(problem: YamlProblem, file: str) -> Finding:
-    """The finding on a text that cannot be read as YAML."""
-    from dpd_infra.stack import unreadable  # noqa: PLC0415 - raw manifests need no stack
-
-    return unreadable(problem, file)
 
 
 def _files(folder: pathlib.Path) -> Iterator[pathlib.Path]:
@@ -221,6 +216,8 @@ def fix_file(checked: CheckedFile, operator: OperatorFacts | None = None) -> Fix
 
 def operator_named(version: str) -> OperatorFacts:
     """An operator by its add-on version, `v1.3.0-eksbuild.1`, or by its own release, `3.2`. Raises `ValueError` for an unknown one."""
+    from dpd_infra.spec.operator import OperatorFacts  # noqa: PLC0415 - a raw manifest alone needs no spec
+
     if version.startswith("v"):
         return OperatorFacts(addon_version=str(AddonVersion.parse(version)))
     release = next((known for known in RELEASES if known.operator == version), None)

@@ -11,6 +11,7 @@ import pulumi_aws as aws
 
 from dpd_infra.components import tokens
 from dpd_infra.components._base import Component
+from dpd_infra.components._cluster_access import deployer_arn
 from dpd_infra.components.control_plane import ControlPlane
 from dpd_infra.components.dependencies import HyperPodDependencies, chart_of
 from dpd_infra.components.existing import existing_addons, existing_cluster, existing_control_plane, existing_network
@@ -27,6 +28,7 @@ from dpd_infra.plan.names import Naming
 from dpd_infra.plan.pieces import NetworkPiece, Pieces, pieces
 from dpd_infra.plan.project import current_project
 from dpd_infra.rules.check import check
+from dpd_infra.rules.parts import whole_is_checked
 from dpd_infra.rules.subject import StackSubject
 from dpd_infra.spec.aws import AwsSettings
 from dpd_infra.spec.network import NetworkSpec
@@ -85,21 +87,22 @@ class Platform(Component):
         self._at, self._spec, self._made, self._settings = name, spec, made, settings
         self._account, self._below = _account(spec, settings, providers), pulumi.ResourceOptions(parent=self)
 
-        network, control_plane = self._network_and_control_plane(spec.network)
-        cluster = self._cluster(network, control_plane)
-        addons = self._addons(control_plane, cluster)
-        self.inference_operator = InferenceOperator(
-            f"{name}-operator",
-            spec.operator_spec,
-            account=self._account,
-            network=network,
-            control_plane=control_plane,
-            cluster=cluster,
-            addons=addons,
-            facts=spec.operator_facts,
-            opts=self._below,
-        )
-        self.operator = self._with_teams_and_models(control_plane, cluster, addons, hugging_face_tokens or {})
+        with whole_is_checked():
+            network, control_plane = self._network_and_control_plane(spec.network)
+            cluster = self._cluster(network, control_plane)
+            addons = self._addons(control_plane, cluster)
+            self.inference_operator = InferenceOperator(
+                f"{name}-operator",
+                spec.operator_spec,
+                account=self._account,
+                network=network,
+                control_plane=control_plane,
+                cluster=cluster,
+                addons=addons,
+                facts=spec.operator_facts,
+                opts=self._below,
+            )
+            self.operator = self._with_teams_and_models(control_plane, cluster, addons, hugging_face_tokens or {})
         self.outputs = _outputs(spec, self._made, settings, network, control_plane, cluster, self.operator)
         self.register_outputs(self.outputs)
 
@@ -205,13 +208,18 @@ class Platform(Component):
 
 
 def _account(spec: PlatformSpec, settings: AwsSettings, providers: Providers) -> Account:
+    """Everything that is asked of AWS beforehand: a data source in the middle of the program waits for all that was begun until then."""
     invoke = pulumi.InvokeOptions(provider=providers.aws)
+    identity = aws.get_caller_identity(opts=invoke)
+    control_plane = spec.control_plane if spec.existing.control_plane is None else None
+    enters = control_plane is not None and control_plane.deployer_access
     return Account(
-        account_id=aws.get_caller_identity(opts=invoke).account_id,
+        account_id=identity.account_id,
         region=settings.region,
         naming=Naming(spec.name, pulumi.get_stack(), settings.region),
         partition=aws.get_partition(opts=invoke).partition,
         tags={**spec.tags, "dpd-infra:platform": spec.name, "dpd-infra:stack": pulumi.get_stack()},
+        deployer_arn=deployer_arn(invoke, identity.arn) if enters else None,
     )
 
 

@@ -18,7 +18,7 @@ sys.path.insert(0, str(ROOT))
 from dpd_infra.rules.registry import Rule, all_rules  # noqa: E402 - run as a script, the repository is not on the path before
 from dpd_infra.rules.subject import EndpointSubject, StackSubject  # noqa: E402
 from dpd_infra.spec.finding import Finding  # noqa: E402
-from dpd_infra.spec.shape import SHAPE_FINDS, SHAPE_RULE, SHAPE_TITLE, SHAPE_WHY  # noqa: E402
+from dpd_infra.spec.shape_rule import SHAPE_FINDS, SHAPE_RULE, SHAPE_TITLE, SHAPE_WHY  # noqa: E402
 
 FOLDER = ROOT / "docs" / "rules"
 CASES = ROOT / "tests" / "pure" / "rules" / "cases"

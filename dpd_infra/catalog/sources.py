@@ -89,9 +89,7 @@ KUBERNETES_DOCS = Source("Kubernetes documentation", "kubernetes.io/docs")
 VPC_CNI_LIMITS = Source("Addresses and pods of each instance type", "aws/amazon-vpc-cni-k8s, misc/eni-max-pods.txt")
 DJL_SERVING = Source("DJL Serving: global configuration", "docs.djl.ai, serving/docs/configurations_global")
 TGI_CONTAINER = Source("Hugging Face text generation inference container", "huggingface/text-generation-inference, sagemaker-entrypoint.sh")
-DEPLOY_GUIDE = Source(
-    "HyperPod: deploying models from S3, FSx or Hugging Face", f"{_DOCS}, sagemaker-hyperpod-model-deployment-deploy-ftm"
-)
+DEPLOY_GUIDE = Source("HyperPod: deploying models from S3, FSx or Hugging Face", f"{_DOCS}, sagemaker-hyperpod-model-deployment-deploy-ftm")
 KUBERNETES_VOLUME_GUIDE = Source("HyperPod: models on Kubernetes volumes", f"{_DOCS}, sagemaker-hyperpod model deployment")
 HUGGING_FACE_HUB = Source("Hugging Face hub: gated models", "huggingface.co/docs/hub/models-gated")
 KEDA_DOCS = Source("KEDA 2.17", "keda.sh/docs/2.17, ScaledObject specification and scalers")
@@ -104,6 +102,10 @@ PUBLIC_SAMPLES = Source("Public samples that never turn healthy", "AWS's S3 exam
 def thread(repository: str, *numbers: int) -> Source:
     """Issues or pull requests of a public repository in which people report what a rule is about."""
     return Source(" ".join([repository, ", ".join(f"#{number}" for number in numbers)]).strip(), "GitHub")
+
+
 AWS_NATIVE_CLUSTER = Source("pulumi-aws-native sagemaker.Cluster: properties that replace it", "pulumi-aws-native 1.84, sagemaker/cluster")
-UPDATE_CLUSTER_GUIDE = Source("HyperPod on EKS: updating a cluster's configuration", f"{_DOCS}, sagemaker-hyperpod-eks-operate-cli-command-update-cluster")
+UPDATE_CLUSTER_GUIDE = Source(
+    "HyperPod on EKS: updating a cluster's configuration", f"{_DOCS}, sagemaker-hyperpod-eks-operate-cli-command-update-cluster"
+)
 TIERED_CACHE_BLOG = Source("Managed tiered KV cache on SageMaker HyperPod", "AWS machine learning blog", "2026-11-30")

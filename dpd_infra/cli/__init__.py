@@ -2,52 +2,18 @@
 
 from __future__ import annotations
 
+import gc
 import io
+import os
 import sys
 from importlib import import_module
-from keyword import iskeyword
 from typing import Any
 
-import typer
-from typer.core import TyperGroup
-
-COMMANDS: tuple[str, ...] = ("check", "import", "render", "rehearse", "schema", "fetch-chart")
+COMMANDS: tuple[str, ...] = ("check", "import", "import-state", "render", "size", "advise", "rehearse", "schema", "fetch-chart")
 """Every command; `fetch-chart` lives in `fetch_chart.py`, and `import`, a word of Python's, in `import_.py`."""
 
-
-class _LazyGroup(TyperGroup):
-    """A group that imports a command's module when the command is asked for."""
-
-    def list_commands(self, ctx: Any) -> list[str]:
-        """The commands in the order people meet them."""
-        del ctx
-        return list(COMMANDS)
-
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """The command of that name, or None."""
-        del ctx
-        if cmd_name not in COMMANDS:
-            return None
-        name = cmd_name.replace("-", "_")
-        module = import_module(f"dpd_infra.cli.{name}_" if iskeyword(name) else f"dpd_infra.cli.{name}")
-        app = typer.Typer(add_completion=False, rich_markup_mode=None)
-        app.command(cmd_name)(module.command)
-        return typer.main.get_command(app)
-
-
-app = typer.Typer(
-    cls=_LazyGroup,
-    add_completion=False,
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    help="Disaggregated prefill and decode on SageMaker HyperPod: check, render, rehearse.",
-)
-
-
-@app.callback()
-def _root() -> None:
-    """Disaggregated prefill and decode on SageMaker HyperPod: check, render, rehearse."""
+_WITHOUT_TYPER = frozenset({"check", "size", "advise"})
+"""Editors and hooks run them on every save: they do without Typer, which takes longer to load than they take to run."""
 
 
 def main() -> None:
@@ -56,7 +22,18 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper):
             # Where a terminal knows less than Unicode, a report is written out rather than broken off.
             stream.reconfigure(errors="backslashreplace")
+    # A short run makes few cycles: collecting them every 700 objects is a tenth of it.
+    gc.set_threshold(50_000, 20, 20)
+    # pydantic would look through every installed package for plugins of its own.
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     try:
+        if sys.argv[1:2] and sys.argv[1] in _WITHOUT_TYPER:
+            code = import_module(f"dpd_infra.cli.{sys.argv[1]}").main(sys.argv[2:])
+            # Nothing is left to collect for: the collection at the end of a process is a tenth of a short run too.
+            gc.freeze()
+            sys.exit(code)
+        from dpd_infra.cli._app import app
+
         app(prog_name="dpd")
     except KeyboardInterrupt:
         sys.exit(130)
@@ -64,3 +41,11 @@ def main() -> None:
         # The reader of a pipe went away: no report is owed to it.
         sys.stderr.close()
         sys.exit(1)
+
+
+def __getattr__(name: str) -> Any:
+    if name != "app":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from dpd_infra.cli._app import app
+
+    return app

@@ -9,8 +9,6 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import IO, Any, NoReturn
 
-import typer
-
 from dpd_infra.rules.check import errors
 from dpd_infra.rules.report import as_data, plain, report
 from dpd_infra.spec.finding import Finding
@@ -56,7 +54,7 @@ def refuse(findings: Sequence[Finding], documents: Mapping[str, Document], *, as
         print_json(findings_as_data(findings))
     else:
         print_report(findings, documents)
-    raise typer.Exit(FAILED)
+    raise SystemExit(FAILED)
 
 
 def fail(message: str, *, as_json: bool = False, code: int = FAILED) -> NoReturn:
@@ -65,7 +63,7 @@ def fail(message: str, *, as_json: bool = False, code: int = FAILED) -> NoReturn
         print_json({"ok": False, "error": message})
     else:
         print(f"dpd: {message}", file=sys.stderr)
-    raise typer.Exit(code)
+    raise SystemExit(code)
 
 
 def existing_file(path: pathlib.Path, *, as_json: bool = False) -> pathlib.Path:

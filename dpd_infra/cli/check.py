@@ -2,40 +2,78 @@
 
 from __future__ import annotations
 
-import difflib
+import argparse
 import json as json_module
 import sys
 from collections.abc import Iterator, Sequence
-from typing import Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, NoReturn
 
 from dpd_infra.checking import CheckedFile, FixedFile, check_paths, fix_file, operator_named
 from dpd_infra.cli._output import FAILED, WRONG_USAGE, fail, findings_as_data, print_json, print_report
 from dpd_infra.rules.check import errors
 from dpd_infra.spec.finding import Finding
-from dpd_infra.spec.operator import OperatorFacts
+
+if TYPE_CHECKING:
+    from dpd_infra.spec.operator import OperatorFacts
 
 
-def command(
-    paths: Annotated[list[str] | None, typer.Argument(metavar="PATH…", help="Stack files, manifests, folders, - for stdin.")] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-    sarif: Annotated[bool, typer.Option("--sarif", help="Print SARIF 2.1.0.")] = False,
-    github: Annotated[bool, typer.Option("--github", help="Print GitHub workflow commands.")] = False,
-    explain: Annotated[str | None, typer.Option(metavar="ID", help="Print a rule with its source and stop.")] = None,
-    operator: Annotated[str | None, typer.Option(metavar="VERSION", help="Check against this operator release or add-on version.")] = None,
-    fix: Annotated[bool, typer.Option("--fix", help="Write the safe fixes into the files; show what changed.")] = False,
-    diff: Annotated[bool, typer.Option("--diff", help="Show what --fix would change; write nothing.")] = False,
-    since: Annotated[
-        str | None, typer.Option("--from", metavar="OLD", help="Check the way from this stack file or version to PATH.")
-    ] = None,
-) -> None:
-    """Check stack files (Pulumi.<stack>.yaml) and InferenceEndpointConfig manifests. Exit code 1 where there is an error."""
+SUMMARY = "Check stack files (Pulumi.<stack>.yaml) and InferenceEndpointConfig manifests. Exit code 1 where there is an error."
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser that says what is wrong in one line, as every command does."""
+
+    def error(self, message: str) -> NoReturn:
+        fail(f"{message}; see dpd check --help", code=WRONG_USAGE)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(prog="dpd check", description=SUMMARY, allow_abbrev=False)
+    parser.add_argument("paths", nargs="*", metavar="PATH", help="stack files, manifests, folders, - for standard input")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--sarif", action="store_true", help="print SARIF 2.1.0")
+    parser.add_argument("--github", action="store_true", help="print GitHub workflow commands")
+    parser.add_argument("--explain", metavar="ID", help="print a rule with its source and stop")
+    parser.add_argument("--operator", metavar="VERSION", help="check against this operator release or add-on version")
+    parser.add_argument("--fix", action="store_true", help="write the safe fixes into the files, and show what changed")
+    parser.add_argument("--diff", action="store_true", help="show what --fix would change, and write nothing")
+    parser.add_argument("--from", dest="old", metavar="OLD", help="check the way from this stack file or operator version to PATH")
+    return parser
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run `dpd check`; the exit code. Raises `SystemExit` for wrong usage."""
+    given = _parser().parse_intermixed_args(arguments)
+    return _check(
+        given.paths,
+        json=given.json,
+        sarif=given.sarif,
+        github=given.github,
+        explain=given.explain,
+        operator=given.operator,
+        fix=given.fix,
+        diff=given.diff,
+        since=given.old,
+    )
+
+
+def _check(
+    paths: Sequence[str],
+    *,
+    json: bool,
+    sarif: bool,
+    github: bool,
+    explain: str | None,
+    operator: str | None,
+    fix: bool,
+    diff: bool,
+    since: str | None,
+) -> int:
     if sum((json, sarif, github)) > 1:
         fail("--json, --sarif and --github exclude each other", code=WRONG_USAGE)
     if explain is not None:
         _explain(explain, as_json=json)
-        return
+        return 0
     if not paths:
         fail("name what is to be checked: stack files, manifests, folders, or - for standard input", as_json=json, code=WRONG_USAGE)
     facts = _operator(operator, as_json=json)
@@ -53,7 +91,7 @@ def command(
     fixed = list(_fix(checked, facts, write=fix)) if fix or diff else []
     findings = [finding for file in checked for finding in file.findings]
     _print(checked, findings, fixed, json=json, sarif=sarif, github=github)
-    raise typer.Exit(FAILED if errors(findings) else 0)
+    return FAILED if errors(findings) else 0
 
 
 def _operator(version: str | None, *, as_json: bool) -> OperatorFacts | None:
@@ -148,6 +186,8 @@ def _not_fixed(fixed: Sequence[tuple[CheckedFile, FixedFile]]) -> list[str]:
 
 def _diff(file: CheckedFile, fix: FixedFile) -> str:
     before = file.text.text if file.text is not None else ""
+    import difflib
+
     lines = difflib.unified_diff(
         before.splitlines(keepends=True), fix.text.splitlines(keepends=True), file.file, f"{file.file} (fixed)", n=2
     )
@@ -179,6 +219,3 @@ def _version() -> str:
         return version("dpd-infra")
     except PackageNotFoundError:
         return "0.0.0"
-
-
-__all__: list[Any] = ["command"]

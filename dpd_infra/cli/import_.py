@@ -39,7 +39,7 @@ def command(
         print_json(data)
     else:
         _print(entries, skipped)
-    raise typer.Exit(0 if exact else FAILED)
+    raise SystemExit(0 if exact else FAILED)
 
 
 def _read(file: str, namespace: str | None, *, as_json: bool) -> tuple[list[Imported], list[str]]:

@@ -11,7 +11,7 @@ from dpd_infra.stack_schema import stack_file_schema
 
 
 def command(
-    json: Annotated[bool, typer.Option("--json", help="The schema is JSON either way.")] = False,  # noqa: FBT002
+    json: Annotated[bool, typer.Option("--json", help="The schema is JSON either way.")] = False,
 ) -> None:
     """Print the JSON Schema of a stack file. Editors take it from a first line `# yaml-language-server: $schema=<path>`."""
     del json

@@ -18,10 +18,13 @@ from dpd_infra.render.kubeconfig import kubeconfig
 from dpd_infra.spec.aws import AwsSettings
 
 
-def deployer_arn(parent: pulumi.Resource) -> str:
-    """The IAM principal behind whoever deploys: of an assumed role's session the role, because an access entry takes no session."""
-    inside = pulumi.InvokeOptions(parent=parent)
-    return aws.iam.get_session_context(arn=aws.get_caller_identity(opts=inside).arn, opts=inside).issuer_arn
+def deployer_arn(options: pulumi.InvokeOptions, caller_arn: str | None = None) -> str:
+    """The IAM principal behind whoever deploys: of an assumed role's session the role, because an access entry takes no session.
+
+    `caller_arn` is what AWS calls whoever deploys; None: it is asked.
+    """
+    arn = aws.get_caller_identity(opts=options).arn if caller_arn is None else caller_arn
+    return aws.iam.get_session_context(arn=arn, opts=options).issuer_arn
 
 
 def access_policies(

@@ -85,7 +85,8 @@ class ControlPlane(Component):
         issuer = self.cluster.identities[0].oidcs[0].issuer
         oidc = self._oidc_provider(issuer)
         addons = {addon.name: self._addon(addon.name) for addon in CONTROL_PLANE_ADDONS}
-        entries = plan_access(spec.access, deployer_arn(self) if spec.deployer_access else None)
+        deployer = account.deployer_arn or deployer_arn(pulumi.InvokeOptions(parent=self)) if spec.deployer_access else None
+        entries = plan_access(spec.access, deployer)
         access = access_policies(self, name, entries, cluster=self.cluster, account=account)
         self.kubernetes_provider = kubernetes_provider(
             self,

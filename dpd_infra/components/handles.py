@@ -38,6 +38,8 @@ class Account:
     """`aws`, `aws-us-gov` or `aws-cn`."""
     tags: Mapping[str, str] = field(default_factory=dict)
     """AWS tags for every taggable resource."""
+    deployer_arn: str | None = None
+    """The IAM principal behind whoever deploys, where it was asked for already; None: an EKS cluster of ours asks."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,8 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from dpd_infra.spec.control_plane import AccessGrant, AccessPolicy
+from dpd_infra.spec.control_plane import AccessGrant
+from dpd_infra.spec.vocabulary import AccessPolicy
 
 POLICY_NAMES = {
     AccessPolicy.CLUSTER_ADMIN: "AmazonEKSClusterAdminPolicy",

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from dpd_infra.catalog.instance_types import InstanceType, instance_type
-from dpd_infra.spec.endpoint import EndpointSpec, Role
-from dpd_infra.spec.endpoint.settings import EfaRequests
+from dpd_infra.spec.vocabulary import EfaRequests, Role
+
+if TYPE_CHECKING:
+    from dpd_infra.spec.endpoint import EndpointSpec
 
 DPD_GPUS = 8
 """All five types that DPD supports have eight GPUs. Taken where nodes are found by affinity; any other type is refused by a rule."""

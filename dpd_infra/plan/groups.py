@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from dpd_infra.catalog.instance_types import Architecture, InstanceType, instance_type
-from dpd_infra.spec.cluster import DeepHealthCheck, InstanceGroupSpec
+from dpd_infra.spec.vocabulary import DeepHealthCheck
+
+if TYPE_CHECKING:
+    from dpd_infra.spec.cluster import InstanceGroupSpec
 
 GROUP_LABEL = "sagemaker.amazonaws.com/instance-group-name"
 """The node label that carries a group's name; HyperPod sets it."""

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from dpd_infra.catalog.addons import NODE_ADDONS
-from dpd_infra.spec.platform import PlatformSpec
+
+if TYPE_CHECKING:
+    from dpd_infra.spec.platform import PlatformSpec
 
 
 class NetworkPiece(StrEnum):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any
 
 _QUANTITY = re.compile(r"([+-]?(?:\d{1,30}(?:\.\d{0,30})?|\.\d{1,30}))(?:([KMGTPE]i)|([numkMGTPE])|[eE]([+-]?\d{1,2}))?")
@@ -18,7 +19,13 @@ def quantity(value: Any) -> Decimal | None:
     """
     if isinstance(value, int) and not isinstance(value, bool):
         return Decimal(value)
-    match = _QUANTITY.fullmatch(value) if isinstance(value, str) else None
+    return _read(value) if isinstance(value, str) else None
+
+
+@lru_cache(maxsize=1024)
+def _read(text: str) -> Decimal | None:
+    """Rules ask for the same few quantities again and again."""
+    match = _QUANTITY.fullmatch(text)
     if match is None:
         return None
     number, binary, decimal, exponent = match.groups()

@@ -11,10 +11,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from ipaddress import IPv4Network
+from typing import TYPE_CHECKING
 
 from dpd_infra.catalog.instance_types import GPU_NODE_ADDRESSES, instance_type
-from dpd_infra.spec.cluster import InstanceGroupSpec
-from dpd_infra.spec.network import Egress, NetworkSpec
+from dpd_infra.spec.vocabulary import Egress
+
+if TYPE_CHECKING:
+    from dpd_infra.spec.cluster import InstanceGroupSpec
+    from dpd_infra.spec.network import NetworkSpec
 
 RESERVED_ADDRESSES = 5
 """Addresses AWS keeps of every subnet: the first four and the last (VPC user guide, subnet sizing)."""

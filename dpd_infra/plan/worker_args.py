@@ -7,10 +7,11 @@ import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
-from dpd_infra.spec.endpoint.roles import Role
 from dpd_infra.spec.finding import Path
+from dpd_infra.spec.vocabulary import Role
 
 SHORT_FORMS: dict[str, str] = {
     "tp": "tensor-parallel-size",
@@ -142,6 +143,7 @@ class WorkerArgs:
         return merged
 
 
+@lru_cache(maxsize=4096)
 def human_integer(text: str) -> int | None:
     """An integer as vLLM reads it: `16384`, `16k` (16,000), `16K` (16,384), `25.6k`; -1 for `auto`; None for anything else."""
     text = text.strip()

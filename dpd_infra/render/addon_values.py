@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from dpd_infra.spec.operator import OperatorSpec
+if TYPE_CHECKING:
+    from dpd_infra.spec.operator import OperatorSpec
 
 
 def canonical_json(value: Any) -> str:

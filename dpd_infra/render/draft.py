@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import copy
 from enum import StrEnum
-from typing import Any
-
-from pydantic import BaseModel
+from typing import TYPE_CHECKING, Any
 
 from dpd_infra.render.provenance import Origin, OriginKind, Provenance, leaves
-from dpd_infra.spec.base import Spec
-from dpd_infra.spec.endpoint.defaults import default_source
 from dpd_infra.spec.finding import Path
+
+if TYPE_CHECKING:
+    from dpd_infra.spec.base import Spec
 
 
 class SpecReader:
@@ -23,6 +22,8 @@ class SpecReader:
 
     def read(self, *names: str) -> tuple[Any, Origin]:
         """The value behind attribute names, `read("routing", "threshold")`, and its origin."""
+        from dpd_infra.spec.endpoint.defaults import default_source  # noqa: PLC0415 - rules on raw manifests need no spec
+
         value: Any = self._spec
         written, setting, source = self._prefix, self._prefix, ""
         is_written = True
@@ -75,7 +76,7 @@ class Draft:
 
 def plain_data(value: Any) -> Any:
     """A copy made of dicts, lists and scalars; of a model only what was set."""
-    if isinstance(value, BaseModel):
+    if hasattr(value, "model_dump"):
         return value.model_dump(mode="json", by_alias=True, exclude_unset=True)
     if isinstance(value, (list, tuple)):
         return [plain_data(item) for item in value]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dpd_infra.catalog.crd import API_VERSION, KIND
 from dpd_infra.catalog.sources import CRD_3_2
@@ -15,9 +15,11 @@ from dpd_infra.render.endpoint_roles import put_colocated_nodes, put_roles, role
 from dpd_infra.render.endpoint_worker import put_worker
 from dpd_infra.render.overrides import merge_with_provenance
 from dpd_infra.render.provenance import Origin, OriginKind, Provenance
-from dpd_infra.spec.endpoint import EndpointSpec
-from dpd_infra.spec.endpoint.model import HuggingFaceToken
 from dpd_infra.spec.finding import Path
+
+if TYPE_CHECKING:
+    from dpd_infra.spec.endpoint import EndpointSpec
+    from dpd_infra.spec.endpoint.model import HuggingFaceToken
 
 KUEUE_QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
 KUEUE_PRIORITY_LABEL = "kueue.x-k8s.io/priority-class"

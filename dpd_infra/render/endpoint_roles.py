@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dpd_infra.plan.endpoint_pods import node_type, role_efa_devices, role_gpus
 from dpd_infra.render.draft import Draft, SpecReader
 from dpd_infra.render.provenance import Origin
-from dpd_infra.spec.endpoint import EndpointSpec, Role
 from dpd_infra.spec.finding import Path
+from dpd_infra.spec.vocabulary import Role
+
+if TYPE_CHECKING:
+    from dpd_infra.spec.endpoint import EndpointSpec
 
 INSTANCE_GROUP_LABEL = "sagemaker.amazonaws.com/instance-group-name"
 """The label that every HyperPod node carries with its instance group's name (HyperPod DLC page)."""

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dpd_infra.plan.endpoint_pods import tensor_parallel_size, worker_cpus, worker_gpus, worker_memory_gib
 from dpd_infra.plan.mirrors import mirrored
 from dpd_infra.render.draft import Draft, SpecReader
 from dpd_infra.render.endpoint_roles import GPU_RESOURCE, put_resources
 from dpd_infra.render.provenance import Origin
-from dpd_infra.spec.endpoint import EndpointSpec
-from dpd_infra.spec.endpoint.defaults import PUBLISHED_EXAMPLE
-from dpd_infra.spec.endpoint.worker import DEFAULT_ENVIRONMENT, DPD_ENVIRONMENT, PD_BUFFER_VARIABLE
 from dpd_infra.spec.finding import Path
+from dpd_infra.spec.vocabulary import DEFAULT_ENVIRONMENT, DPD_ENVIRONMENT, PD_BUFFER_VARIABLE, PUBLISHED_EXAMPLE
+
+if TYPE_CHECKING:
+    from dpd_infra.spec.endpoint import EndpointSpec
 
 _WORKER: Path = ("spec", "worker")
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dpd_infra.plan.groups import GroupPlan, plan_groups
 from dpd_infra.render.lifecycle import ENTRY_POINT
-from dpd_infra.spec.cluster import Capacity, ClusterSpec
+from dpd_infra.spec.vocabulary import Capacity
+
+if TYPE_CHECKING:
+    from dpd_infra.spec.cluster import ClusterSpec
 
 Request = dict[str, Any]
 """Plain data in the spelling of the SageMaker API; leaves may be opaque objects such as outputs, which are never looked into."""

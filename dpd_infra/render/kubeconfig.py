@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from dpd_infra.spec.aws import AwsSettings
+if TYPE_CHECKING:
+    from dpd_infra.spec.aws import AwsSettings
 
 EXEC_API_VERSION = "client.authentication.k8s.io/v1beta1"
 """The version that `aws eks get-token` answers in (AWS CLI, `eks update-kubeconfig` writes it)."""

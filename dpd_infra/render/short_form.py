@@ -11,9 +11,9 @@ from pydantic import ValidationError
 from dpd_infra.plan.endpoint_pods import role_efa_devices
 from dpd_infra.render.endpoint import KUEUE_PRIORITY_LABEL, KUEUE_QUEUE_LABEL
 from dpd_infra.render.endpoint_roles import EFA_RESOURCE, GPU_RESOURCE, INSTANCE_GROUP_LABEL
-from dpd_infra.spec.endpoint import EndpointSpec, Role
-from dpd_infra.spec.endpoint.worker import DEFAULT_ENVIRONMENT, DPD_ENVIRONMENT, PD_BUFFER_VARIABLE
+from dpd_infra.spec.endpoint import EndpointSpec
 from dpd_infra.spec.finding import Path
+from dpd_infra.spec.vocabulary import DEFAULT_ENVIRONMENT, DPD_ENVIRONMENT, PD_BUFFER_VARIABLE, Role
 
 _ROLE_KEYS = {Role.PREFILL: ("prefillSpec", "prefillAutoScaling"), Role.DECODE: ("decodingSpec", "decodingAutoScaling")}
 _FLAGS = ("--model", "--host", "--port", "--tensor-parallel-size", "--max-model-len", "--gpu-memory-utilization")

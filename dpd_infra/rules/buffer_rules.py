@@ -24,8 +24,8 @@ from dpd_infra.rules.reading import ENVIRONMENT, Variable
 from dpd_infra.rules.registry import rule
 from dpd_infra.rules.subject import EndpointSubject, Violation
 from dpd_infra.rules.wording import buffer_size
-from dpd_infra.spec.endpoint.worker import PD_BUFFER_VARIABLE
 from dpd_infra.spec.finding import Patch, Path, Severity
+from dpd_infra.spec.vocabulary import PD_BUFFER_VARIABLE
 
 _SHORT: Path = ("cache", "pdBufferBytes")
 _FLAG = "max-num-batched-tokens"

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import cache
 from typing import Any
 
 from dpd_infra.catalog.crd.releases import UNKNOWN_FIELD
-from dpd_infra.rules.registry import Rule, all_rules, find_rule
+from dpd_infra.catalog.sources import Source
+from dpd_infra.rules.registry import Rule, all_rules, find_rule, manifest_rules
 from dpd_infra.rules.schema_rules import SHAPE_RULES
 from dpd_infra.rules.secret_text import masked
 from dpd_infra.rules.subject import EndpointSubject, StackSubject, Violation
@@ -49,15 +51,17 @@ def errors(findings: Iterable[Finding]) -> list[Finding]:
 
 
 def _all(stack: StackSubject, refused: tuple[Path, ...]) -> Iterator[Finding]:
-    schema_refused = {name: tuple(_refused_by_schema(endpoint)) for name, endpoint in stack.endpoints.items()}
-    for rule in all_rules():
-        if rule.scope is StackSubject:
+    endpoints = tuple(stack.endpoints.items())
+    for rule in manifest_rules() if stack.platform is None and stack.operator is None else all_rules():
+        if rule.scope is EndpointSubject:
+            for name, endpoint in endpoints:
+                for violation in rule.check(endpoint):
+                    # What the API server refuses is said once: no other rule builds on it.
+                    places = refused if rule.id in SHAPE_RULES else (*refused, *_refused_by_schema(endpoint))
+                    if not _rests_on(violation, places):
+                        yield _finding(rule, violation, name)
+        elif rule.scope is StackSubject:
             yield from _findings(rule, stack, "platform", refused)
-        elif rule.scope is EndpointSubject:
-            for name, endpoint in stack.endpoints.items():
-                # What the API server refuses is said once: no other rule builds on it.
-                places = refused if rule.id in SHAPE_RULES else (*refused, *schema_refused[name])
-                yield from _findings(rule, endpoint, name, places)
 
 
 def _refused_by_schema(endpoint: EndpointSubject) -> Iterator[Path]:
@@ -71,8 +75,12 @@ def _refused_by_schema(endpoint: EndpointSubject) -> Iterator[Path]:
 
 def _findings(rule: Rule, subject: Any, name: str, refused: tuple[Path, ...]) -> Iterator[Finding]:
     for violation in rule.check(subject):
-        if not any(_touches(place, refused) for place in (violation.at, *violation.related)):
+        if not _rests_on(violation, refused):
             yield _finding(rule, violation, name)
+
+
+def _rests_on(violation: Violation, refused: tuple[Path, ...]) -> bool:
+    return bool(refused) and any(_touches(place, refused) for place in (violation.at, *violation.related))
 
 
 def _finding(rule: Rule, violation: Violation, subject: str) -> Finding:
@@ -83,13 +91,18 @@ def _finding(rule: Rule, violation: Violation, subject: str) -> Finding:
         what=masked(violation.what),
         why=rule.why,
         fix=masked(violation.fix),
-        source="; ".join(str(source) for source in rule.sources),
+        source=_sources(rule.sources),
         value=masked(violation.value) if isinstance(violation.value, str) else violation.value,
         patch=violation.patch,
         subject=subject,
         related=violation.related,
         secret=violation.secret,
     )
+
+
+@cache
+def _sources(sources: tuple[Source, ...]) -> str:
+    return "; ".join(str(source) for source in sources)
 
 
 def _touches(place: Path, refused: tuple[Path, ...]) -> bool:

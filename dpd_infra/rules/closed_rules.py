@@ -20,7 +20,7 @@ from dpd_infra.rules.network_rules import LOG_RETENTION_DAYS
 from dpd_infra.rules.registry import rule
 from dpd_infra.rules.subject import EndpointSubject, StackSubject, Violation
 from dpd_infra.spec.finding import Severity
-from dpd_infra.spec.network import Egress
+from dpd_infra.spec.vocabulary import Egress
 
 
 def _is_closed(endpoint: EndpointSubject) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from dpd_infra.catalog.addons import COREDNS, S3_CSI
 from dpd_infra.catalog.sources import (
@@ -17,7 +18,9 @@ from dpd_infra.plan.pieces import NetworkPiece, pieces
 from dpd_infra.rules.registry import rule
 from dpd_infra.rules.subject import StackSubject, Violation
 from dpd_infra.spec.finding import Severity
-from dpd_infra.spec.platform import PlatformSpec
+
+if TYPE_CHECKING:
+    from dpd_infra.spec.platform import PlatformSpec
 
 _STEPS = (
     ("network", "network", ("network",)),

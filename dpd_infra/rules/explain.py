@@ -7,7 +7,7 @@ from typing import Any
 
 from dpd_infra.rules.registry import all_rules, find_rule
 from dpd_infra.spec.finding import Severity
-from dpd_infra.spec.shape import SHAPE_FINDS, SHAPE_RULE, SHAPE_TITLE, SHAPE_WHY
+from dpd_infra.spec.shape_rule import SHAPE_FINDS, SHAPE_RULE, SHAPE_TITLE, SHAPE_WHY
 
 
 def explained(rule_id: str) -> dict[str, Any]:

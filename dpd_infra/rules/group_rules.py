@@ -25,7 +25,7 @@ from dpd_infra.plan.pieces import gpu_zone
 from dpd_infra.rules.registry import rule
 from dpd_infra.rules.subject import StackSubject, Violation
 from dpd_infra.spec.finding import Severity
-from dpd_infra.spec.cluster import Capacity, TaintEffect
+from dpd_infra.spec.vocabulary import Capacity, TaintEffect
 
 if TYPE_CHECKING:
     from dpd_infra.spec.cluster import Taint

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dpd_infra.catalog.crd import KIND
 from dpd_infra.catalog.sources import KUBERNETES_DOCS
@@ -15,8 +15,10 @@ from dpd_infra.rules.registry import rule
 from dpd_infra.rules.subject import EndpointSubject, StackSubject, Violation
 from dpd_infra.rules.wide_subjects import FileSubject, NamedEndpoint
 from dpd_infra.spec.finding import Finding, Path, Severity
-from dpd_infra.spec.operator import OperatorFacts
 from dpd_infra.spec.yaml_source import Dialect, Document, SourceText, load_documents
+
+if TYPE_CHECKING:
+    from dpd_infra.spec.operator import OperatorFacts
 
 COMPANION_KINDS = frozenset({"LocalQueue", "ClusterQueue"})
 """Kinds that rules read beside an endpoint."""

@@ -22,7 +22,7 @@ from dpd_infra.plan.subnets import SubnetKind, addresses_needed, control_plane_z
 from dpd_infra.rules.registry import rule
 from dpd_infra.rules.subject import StackSubject, Violation
 from dpd_infra.spec.finding import Severity
-from dpd_infra.spec.control_plane import AccessPolicy
+from dpd_infra.spec.vocabulary import AccessPolicy
 
 if TYPE_CHECKING:
     from dpd_infra.spec.network import NetworkSpec

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 from dpd_infra.rules.check import check
@@ -12,6 +15,18 @@ from dpd_infra.spec.finding import Finding, Path
 from dpd_infra.spec.network import NetworkSpec
 from dpd_infra.spec.platform import PlatformSpec
 
+_WHOLE_IS_CHECKED: ContextVar[bool] = ContextVar("dpd_infra_whole_is_checked", default=False)
+
+
+@contextmanager
+def whole_is_checked() -> Iterator[None]:
+    """Within the block parts need no check of their own: the platform that they make up was checked."""
+    token = _WHOLE_IS_CHECKED.set(True)
+    try:
+        yield
+    finally:
+        _WHOLE_IS_CHECKED.reset(token)
+
 
 def check_part(*, region: str, zone: str | None = None, **given: Any) -> list[Finding]:
     """What the platform's rules say of some of its parts, by `PlatformSpec` field name (`instance_groups=…, cluster=…`).
@@ -19,6 +34,8 @@ def check_part(*, region: str, zone: str | None = None, **given: Any) -> list[Fi
     The other parts are neutral stand-ins, and nothing is said of them or of what rests on them. `zone` is the GPU zone, as far as the
     parts are not the network itself. Paths begin at the part: `instanceGroups.prefill.zone`.
     """
+    if _WHOLE_IS_CHECKED.get():
+        return []
     stand_ins: dict[str, Any] = {
         "name": "part",
         "network": NetworkSpec(zone=zone or f"{region}a"),

@@ -43,6 +43,11 @@ RULE_MODULES: tuple[str, ...] = (
 )
 """Every module of this package that holds rules, in the order of their ids."""
 
+PLATFORM_MODULES = frozenset(
+    {"network_rules", "group_rules", "platform_rules", "estate_rules", "closed_rules", "team_rules", "upgrade_rules"}
+)
+"""Those that say nothing of an endpoint whose operator and platform are not known: a raw manifest does without loading them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Rule:
@@ -91,6 +96,16 @@ def all_rules() -> tuple[Rule, ...]:
     for module in RULE_MODULES:
         import_module(f"dpd_infra.rules.{module}")
     return tuple(_RULES[rule_id] for rule_id in sorted(_RULES))
+
+
+@cache
+def manifest_rules() -> tuple[Rule, ...]:
+    """The rules that speak of an endpoint by itself, in the order of the ids."""
+    modules = {f"dpd_infra.rules.{module}" for module in RULE_MODULES if module not in PLATFORM_MODULES}
+    for module in RULE_MODULES:
+        if f"dpd_infra.rules.{module}" in modules:
+            import_module(f"dpd_infra.rules.{module}")
+    return tuple(_RULES[rule_id] for rule_id in sorted(_RULES) if _RULES[rule_id].check.__module__ in modules)
 
 
 def find_rule(rule_id: str) -> Rule:

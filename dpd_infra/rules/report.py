@@ -9,7 +9,7 @@ from typing import Any
 
 from dpd_infra.rules.secret_text import masked
 from dpd_infra.spec.finding import Finding, Severity, pointer
-from dpd_infra.spec.shape import SHAPE_RULE
+from dpd_infra.spec.shape_rule import SHAPE_RULE
 from dpd_infra.spec.yaml_source import Document
 
 Style = Callable[[str, str], str]

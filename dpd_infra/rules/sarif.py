@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from dpd_infra.rules.registry import Rule, all_rules
 from dpd_infra.spec.finding import Finding, Severity, pointer
-from dpd_infra.spec.shape import SHAPE_TITLE, SHAPE_WHY
+from dpd_infra.spec.shape_rule import SHAPE_TITLE, SHAPE_WHY
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 _LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.ADVICE: "note"}

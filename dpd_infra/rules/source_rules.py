@@ -20,7 +20,7 @@ from dpd_infra.rules.reading import entries, mapping, text
 from dpd_infra.rules.registry import rule
 from dpd_infra.rules.subject import EndpointSubject, Violation
 from dpd_infra.spec.finding import Path, Severity
-from dpd_infra.spec.endpoint.model import RESERVED_VOLUME_NAMES
+from dpd_infra.spec.vocabulary import RESERVED_VOLUME_NAMES
 
 BLOCKS = {"s3": "s3Storage", "fsx": "fsxStorage", "huggingface": "huggingFaceModel"}
 """The block that each modelSourceType reads (CRD)."""

@@ -12,15 +12,15 @@ from dpd_infra.plan.groups import GroupPlan, plan_groups
 from dpd_infra.plan.pieces import NetworkPiece, pieces
 from dpd_infra.render.endpoint import RenderedManifest
 from dpd_infra.rules.reading import ManifestReading
-from dpd_infra.spec.control_plane import ControlPlaneSpec
-from dpd_infra.spec.endpoint import EndpointSpec
 from dpd_infra.spec.finding import Patch, Path
-from dpd_infra.spec.network import NetworkSpec
-from dpd_infra.spec.operator import OperatorFacts
-from dpd_infra.spec.platform import PlatformSpec
 
 if TYPE_CHECKING:
     from dpd_infra.catalog.crd.validate import Problem
+    from dpd_infra.spec.control_plane import ControlPlaneSpec
+    from dpd_infra.spec.endpoint import EndpointSpec
+    from dpd_infra.spec.network import NetworkSpec
+    from dpd_infra.spec.operator import OperatorFacts
+    from dpd_infra.spec.platform import PlatformSpec
 
 PLATFORM_PATH: Path = ("config", "dpd-infra:platform")
 """Where a stack file holds the platform."""

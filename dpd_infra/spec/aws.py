@@ -19,7 +19,7 @@ CREDENTIAL_KEYS = ("accessKey", "secretKey", "token")
 _INTEGER_KEYS = ("maxRetries", "tokenBucketRateLimiterCapacity")
 """The keys of pulumi-aws that hold numbers; `pulumi config set` writes them as text."""
 
-RoleArn = Annotated[str, Field(pattern=r"^arn:aws[a-z-]*:iam::\d{12}:role/.+$")]
+RoleArn = Annotated[str, Field(pattern=r"^arn:aws[a-z-]*:iam::[0-9]{12}:role/.+$")]
 """The ARN of an IAM role."""
 
 
@@ -28,11 +28,11 @@ class AssumeRole(Spec):
 
     role_arn: RoleArn
     """The role."""
-    session_name: str | None = Field(default=None, pattern=r"^[\w+=,.@-]{2,64}$")
+    session_name: str | None = Field(default=None, pattern=r"^[A-Za-z0-9_+=,.@-]{2,64}$")
     """The session's name, as it shows in CloudTrail."""
     external_id: str | None = None
     """What the role's trust policy asks for beside the principal. `aws eks get-token` cannot send one: use a profile for such a role."""
-    duration: str | None = Field(default=None, pattern=r"^(\d+h)?(\d+m)?(\d+s)?$", min_length=2)
+    duration: str | None = Field(default=None, pattern=r"^([0-9]+h)?([0-9]+m)?([0-9]+s)?$", min_length=2)
     """How long a session lasts, `1h`, `90m`: 15 minutes to 12 hours. A GPU cluster may be waited for longer than the default hour."""
     tags: dict[str, str] = Field(default_factory=dict)
     """Session tags."""
@@ -57,7 +57,7 @@ class AssumeRole(Spec):
 class AwsSettings(Spec):
     """The region, the credentials' way and the tags that hold for every AWS call of a stack."""
 
-    region: str = Field(pattern=r"^[a-z]{2,3}(-[a-z]+)+-\d$")
+    region: str = Field(pattern=r"^[a-z]{2,3}(-[a-z]+)+-[0-9]$")
     """The region."""
     profile: str | None = None
     """A profile of the AWS config files."""

@@ -10,23 +10,10 @@ from pydantic import Field, StringConstraints
 from dpd_infra.spec.base import Spec, StrictBool, StrictInt
 from dpd_infra.spec.control_plane import KmsKeyArn
 from dpd_infra.spec.network import Zone
+from dpd_infra.spec.vocabulary import Capacity, DeepHealthCheck, TaintEffect
 
 ClusterName = Annotated[str, StringConstraints(pattern=r"^[a-zA-Z0-9](-*[a-zA-Z0-9])*$", min_length=1, max_length=63)]
 """The pattern of SageMaker cluster and instance group names (SageMaker CreateCluster)."""
-
-
-class DeepHealthCheck(StrEnum):
-    """What HyperPod runs on a GPU node before it takes work (SageMaker CreateCluster)."""
-
-    INSTANCE_STRESS = "InstanceStress"
-    INSTANCE_CONNECTIVITY = "InstanceConnectivity"
-
-
-class Capacity(StrEnum):
-    """How a group's nodes are bought. It cannot be changed after the group exists."""
-
-    ON_DEMAND = "onDemand"
-    SPOT = "spot"
 
 
 class NodeRecovery(StrEnum):
@@ -34,14 +21,6 @@ class NodeRecovery(StrEnum):
 
     AUTOMATIC = "Automatic"
     NONE = "None"
-
-
-class TaintEffect(StrEnum):
-    """What a taint does to pods without a toleration."""
-
-    NO_SCHEDULE = "NoSchedule"
-    PREFER_NO_SCHEDULE = "PreferNoSchedule"
-    NO_EXECUTE = "NoExecute"
 
 
 class Taint(Spec):
@@ -76,7 +55,7 @@ class InstanceGroupSpec(Spec):
     None: a key that AWS owns."""
     capacity: Capacity = Capacity.ON_DEMAND
     """Spot or on demand."""
-    training_plan_arn: str | None = Field(default=None, pattern=r"^arn:aws[a-z-]*:sagemaker:[a-z0-9-]+:\d{12}:training-plan/.+$")
+    training_plan_arn: str | None = Field(default=None, pattern=r"^arn:aws[a-z-]*:sagemaker:[a-z0-9-]+:[0-9]{12}:training-plan/.+$")
     """A training plan whose reserved capacity the group uses; its region and zone must be the group's."""
     threads_per_core: StrictInt | None = Field(default=None, ge=1, le=2)
     """1 turns hyper-threading off (SageMaker CreateCluster: 1 or 2)."""
@@ -84,7 +63,7 @@ class InstanceGroupSpec(Spec):
     """Kubernetes labels of its nodes (SageMaker CreateCluster: 50 at most)."""
     taints: tuple[Taint, ...] = Field(default=(), max_length=50)
     """Kubernetes taints of its nodes. A GPU group's must be ones that the device plugins tolerate."""
-    image_release_version: str | None = Field(default=None, pattern=r"^\d+\.\d+\.\d+$")
+    image_release_version: str | None = Field(default=None, pattern=r"^[0-9]+\.[0-9]+\.[0-9]+$")
     """The HyperPod image to stay on. None: the newest when the group is made."""
 
 

@@ -10,21 +10,13 @@ from pydantic import Field
 from dpd_infra.catalog.kubernetes_versions import DEFAULT_VERSION
 from dpd_infra.spec.base import Spec, StrictBool, StrictInt
 from dpd_infra.spec.network import CidrBlock
+from dpd_infra.spec.vocabulary import AccessPolicy
 
-IamPrincipalArn = Annotated[str, Field(pattern=r"^arn:aws[a-z-]*:iam::\d{12}:(role|user)/.+$")]
+IamPrincipalArn = Annotated[str, Field(pattern=r"^arn:aws[a-z-]*:iam::[0-9]{12}:(role|user)/.+$")]
 """The ARN of an IAM role or user."""
 
-KmsKeyArn = Annotated[str, Field(pattern=r"^arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key/.+$")]
+KmsKeyArn = Annotated[str, Field(pattern=r"^arn:aws[a-z-]*:kms:[a-z0-9-]+:[0-9]{12}:key/.+$")]
 """The ARN of a KMS key."""
-
-
-class AccessPolicy(StrEnum):
-    """The EKS access policies, by what they allow (EKS user guide, access policy permissions)."""
-
-    CLUSTER_ADMIN = "clusterAdmin"
-    ADMIN = "admin"
-    EDIT = "edit"
-    VIEW = "view"
 
 
 class ControlPlaneLog(StrEnum):
@@ -53,7 +45,7 @@ class ControlPlaneSpec(Spec):
 
     name: str | None = Field(default=None, pattern=r"^[0-9A-Za-z][A-Za-z0-9_-]{0,99}$")
     """The EKS cluster's name. None: the platform's name. A new name is a new cluster."""
-    version: str = Field(default=DEFAULT_VERSION, pattern=r"^\d+\.\d+$")
+    version: str = Field(default=DEFAULT_VERSION, pattern=r"^[0-9]+\.[0-9]+$")
     """The Kubernetes version, in quotes (YAML reads 1.30 as the number 1.3)."""
     public_access_cidrs: tuple[CidrBlock, ...] = ()
     """Who reaches the API endpoint from outside the VPC. Empty: nobody, which needs `private: true`."""

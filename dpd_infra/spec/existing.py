@@ -21,7 +21,7 @@ SubnetId = Annotated[str, StringConstraints(pattern=r"^subnet-[0-9a-f]+$")]
 SecurityGroupId = Annotated[str, StringConstraints(pattern=r"^sg-[0-9a-f]+$")]
 """The id of a security group."""
 
-ClusterArn = Annotated[str, StringConstraints(pattern=r"^arn:aws[a-z-]*:sagemaker:[a-z0-9-]+:\d{12}:cluster/[a-z0-9]+$")]
+ClusterArn = Annotated[str, StringConstraints(pattern=r"^arn:aws[a-z-]*:sagemaker:[a-z0-9-]+:[0-9]{12}:cluster/[a-z0-9]+$")]
 """The ARN of a HyperPod cluster. It ends in an id that SageMaker gives, not in the cluster's name (SageMaker DescribeCluster)."""
 
 EksClusterName = Annotated[str, StringConstraints(pattern=r"^[0-9A-Za-z][A-Za-z0-9_-]{0,99}$")]
@@ -55,14 +55,14 @@ class ExistingNetwork(Spec):
 class ControlPlaneValues(Spec):
     """What there is to know of an EKS cluster, where whoever deploys may not describe it: nothing is then looked up."""
 
-    version: str = Field(pattern=r"^\d+\.\d+$", examples=["1.33"])
+    version: str = Field(pattern=r"^[0-9]+\.[0-9]+$", examples=["1.33"])
     """The Kubernetes version, in quotes."""
     endpoint: str = Field(pattern=r"^https://\S+$", examples=["https://0123456789ABCDEF.gr7.us-east-2.eks.amazonaws.com"])
     """The address of the Kubernetes API."""
     certificate_authority: str = Field(min_length=1, examples=["LS0tLS1CRUdJTg=="])
     """The API's certificate authority, base64, as EKS gives it."""
     oidc_issuer: str = Field(
-        pattern=r"^(https://)?[\w.-]+/id/[0-9A-F]+$", examples=["oidc.eks.us-east-2.amazonaws.com/id/0123456789ABCDEF"]
+        pattern=r"^(https://)?[A-Za-z0-9_.-]+/id/[0-9A-F]+$", examples=["oidc.eks.us-east-2.amazonaws.com/id/0123456789ABCDEF"]
     )
     """The cluster's OIDC issuer."""
     cluster_security_group_id: SecurityGroupId = Field(examples=["sg-0123456789abcdef0"])

@@ -9,6 +9,7 @@ from typing import Annotated, Self
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
 from dpd_infra.spec.base import Spec, StrictInt
+from dpd_infra.spec.vocabulary import Egress
 
 
 def _network_address(text: str) -> str:
@@ -24,7 +25,7 @@ def _network_address(text: str) -> str:
 CidrBlock = Annotated[str, AfterValidator(_network_address)]
 """An IPv4 block in CIDR form with no host bits set, `10.0.0.0/16`."""
 
-Zone = Annotated[str, Field(pattern=r"^[a-z]{2,3}(-[a-z]+)+-\d[a-h]$")]
+Zone = Annotated[str, Field(pattern=r"^[a-z]{2,3}(-[a-z]+)+-[0-9][a-h]$")]
 """The name of an availability zone, `us-east-2a`. Local and wavelength zones do not hold HyperPod nodes."""
 
 
@@ -33,15 +34,6 @@ ServiceName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9-]+(\.[a-z0-9-]
 
 RouteTableId = Annotated[str, StringConstraints(pattern=r"^rtb-[0-9a-f]+$")]
 """The id of a route table."""
-
-
-class Egress(StrEnum):
-    """How nodes reach what is outside the VPC."""
-
-    NAT = "nat"
-    """Through a NAT gateway: AWS's APIs, public images, the Hugging Face hub."""
-    ENDPOINTS = "endpoints"
-    """Not at all: AWS's APIs through interface endpoints in the VPC, and nothing else."""
 
 
 class FlowLogTraffic(StrEnum):

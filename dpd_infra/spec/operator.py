@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 from dpd_infra.catalog.operator_releases import DEFAULT_ADDON_VERSION
 from dpd_infra.spec.base import Spec, StrictBool, StrictInt
 
-ADDON_VERSION_PATTERN = r"^v\d+\.\d+\.\d+-eksbuild\.\d+$"
+ADDON_VERSION_PATTERN = r"^v[0-9]+\.[0-9]+\.[0-9]+-eksbuild\.[0-9]+$"
 
 
 class OperatorFacts(Spec):
@@ -36,7 +36,7 @@ class OperatorSpec(Spec):
     """Install the AWS Load Balancer Controller with the add-on. False: one is in the cluster already."""
     keda: StrictBool = True
     """Install KEDA with the add-on. False: one is in the cluster already."""
-    gated_model_role_arn: str | None = Field(default=None, pattern=r"^arn:aws[a-z-]*:iam::\d{12}:role/.+$")
+    gated_model_role_arn: str | None = Field(default=None, pattern=r"^arn:aws[a-z-]*:iam::[0-9]{12}:role/.+$")
     """A role that downloads gated JumpStart models. None: none."""
     configuration: dict[str, Any] = Field(default_factory=dict)
     """Further configuration values, merged over ours key by key (affinity, nodeSelector, tolerations, later keys)."""

@@ -7,15 +7,16 @@ from typing import Annotated
 from pydantic import Field, StringConstraints
 
 from dpd_infra.spec.addons import NodeAddonsSpec
-from dpd_infra.spec.base import Spec
+from dpd_infra.spec.base import Spec, section
 from dpd_infra.spec.cluster import ClusterName, ClusterSettings, ClusterSpec, InstanceGroupSpec
 from dpd_infra.spec.control_plane import ControlPlaneSpec
 from dpd_infra.spec.dependencies import DependenciesSpec
 from dpd_infra.spec.existing import ExistingSpec
 from dpd_infra.spec.model_store import ModelStoreSpec
-from dpd_infra.spec.network import Egress, NetworkSpec
+from dpd_infra.spec.network import NetworkSpec
 from dpd_infra.spec.operator import OperatorFacts, OperatorSpec
 from dpd_infra.spec.teams import TeamSpec
+from dpd_infra.spec.vocabulary import Egress
 
 PlatformName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9]*(-[a-z0-9]+)*$", max_length=40)]
 """Lower case, digits and single hyphens: it becomes part of bucket, role and cluster names."""
@@ -33,23 +34,23 @@ class PlatformSpec(Spec):
 
     name: PlatformName = Field(examples=["inference"])
     """The platform's name: the default name of the EKS and the HyperPod cluster."""
-    existing: ExistingSpec = ExistingSpec()
+    existing: ExistingSpec = section()
     """What is there already. Its steps are read and never changed, and their own sections below are then left out."""
     network: NetworkSpec | None = Field(default=None, examples=[{"zone": "us-east-2a"}])
     """The VPC. Needed unless `existing` has the network, or both clusters."""
     control_plane: ControlPlaneSpec | None = Field(default=None, examples=[{"private": True}])
     """The EKS cluster. Needed unless `existing` has it."""
-    dependencies: DependenciesSpec = DependenciesSpec()
+    dependencies: DependenciesSpec = section()
     """The chart that HyperPod needs in the cluster. An existing HyperPod cluster has it."""
     instance_groups: dict[ClusterName, InstanceGroupSpec] = Field(
         default_factory=dict, max_length=100, examples=[{"gpu": {"instanceType": "ml.p5.48xlarge", "count": 2}}]
     )
     """The HyperPod cluster's groups by name. Needed unless `existing` has the cluster."""
-    cluster: ClusterSettings = ClusterSettings()
+    cluster: ClusterSettings = section()
     """The HyperPod cluster, apart from its groups."""
-    addons: NodeAddonsSpec = NodeAddonsSpec()
+    addons: NodeAddonsSpec = section()
     """The add-ons that need nodes."""
-    operator: OperatorSpec = OperatorSpec()
+    operator: OperatorSpec = section()
     """The inference operator."""
     model_buckets: tuple[BucketName, ...] = ()
     """The S3 buckets that model pods may read."""

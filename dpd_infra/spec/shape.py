@@ -13,18 +13,10 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from dpd_infra.spec.base import Spec
+from dpd_infra.spec.base import Spec, documentation
 from dpd_infra.spec.finding import Finding, Patch, Path, Severity, pointer
+from dpd_infra.spec.shape_rule import SHAPE_RULE
 from dpd_infra.spec.shape_words import fix, is_kind, kinds, meant, message, shown
-
-SHAPE_RULE = "DPD000"
-"""The id of every finding about a value's shape: type, range, pattern, unknown or missing key."""
-
-SHAPE_TITLE = "Every value has the shape that its key asks for"
-SHAPE_FINDS = (
-    "A value of the wrong type, out of its range or its pattern, a key that is unknown, missing or there twice, and text that is not YAML."
-)
-SHAPE_WHY = "What cannot be read as it was meant cannot become a resource, and nothing is guessed."
 
 SpecT = TypeVar("SpecT", bound=Spec)
 
@@ -180,16 +172,17 @@ def _documentation(model: type[BaseModel], steps: Path) -> tuple[type[BaseModel]
     """The model that owns the last step, and the documentation of the field it names."""
     candidates: list[type[BaseModel]] = [model]
     owner: type[BaseModel] | None = model
-    documentation = ""
+    text = ""
     for step in steps:
         entering = [(candidate, field) for candidate in candidates if (field := _field(candidate, str(step))) is not None]
         if entering:
             owner, field = entering[0]
-            documentation = " ".join((field.description or "").split())
+            name = next(name for name, known in owner.model_fields.items() if known is field)
+            text = " ".join(documentation(owner).get(name, "").split())
             candidates = list(_models_in(field.annotation))
         elif candidates:
             owner = candidates[0]
-    return owner, documentation
+    return owner, text
 
 
 def _field(model: type[BaseModel], key: str) -> Any:

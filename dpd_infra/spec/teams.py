@@ -13,13 +13,13 @@ from dpd_infra.spec.control_plane import IamPrincipalArn
 NamespaceName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", max_length=63)]
 """A Kubernetes namespace: a DNS label (RFC 1123)."""
 
-RoleName = Annotated[str, StringConstraints(pattern=r"^[\w+=,.@-]{1,64}$")]
+RoleName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_+=,.@-]{1,64}$")]
 """The name of an IAM role, without its path (IAM CreateRole)."""
 
 SageMakerEndpointName = Annotated[str, StringConstraints(pattern=r"^[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}$")]
 """The name of a SageMaker endpoint (InferenceEndpointConfig CRD, endpointName)."""
 
-Amount = Annotated[str, StringConstraints(pattern=r"^\d+(\.\d+)?(m|k|M|G|T|P|Ki|Mi|Gi|Ti|Pi)?$")]
+Amount = Annotated[str, StringConstraints(pattern=r"^[0-9]+(\.[0-9]+)?(m|k|M|G|T|P|Ki|Mi|Gi|Ti|Pi)?$")]
 """A Kubernetes quantity, `96`, `500m`, `1Ti`."""
 
 

@@ -25,9 +25,9 @@ class PlatformMocks(Mocks):
         identity, outputs = self.answers.resource(args.typ, args.name, args.inputs)
         return args.resource_id or identity, {**args.inputs, **outputs}
 
-    def call(self, args: MockCallArgs) -> tuple[dict[str, Any], list[tuple[str, str]] | None]:
+    def call(self, args: MockCallArgs) -> tuple[dict[str, Any], list[tuple[str, str]]]:
         """The result of a data source. Raises `AssertionError` for one that the kit has no answer for."""
         result = self.answers.invoke(args.token, args.args)
         if result is None:
             raise AssertionError(f"no answer for the data source {args.token}: subclass PlatformMocks and answer it in `call`")
-        return result, None
+        return result, []

@@ -11,7 +11,8 @@ import pytest
 
 from dpd_infra.components.control_plane import ControlPlane
 from dpd_infra.spec.aws import AssumeRole, AwsSettings
-from dpd_infra.spec.control_plane import AccessGrant, AccessPolicy, ControlPlaneLog, ControlPlaneSpec
+from dpd_infra.spec.control_plane import AccessGrant, ControlPlaneLog, ControlPlaneSpec
+from dpd_infra.spec.vocabulary import AccessPolicy
 from tests.graph.kit import ACCOUNT_FACTS, assert_tagged, network_handle
 from tests.graph.mock_outputs import ACCOUNT, DEPLOYER_ROLE, ISSUER
 from tests.graph.recorder import Recorded, Recording, run_program

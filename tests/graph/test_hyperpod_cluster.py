@@ -17,7 +17,8 @@ from dpd_infra.components.handles import ControlPlaneHandle
 from dpd_infra.components.hyperpod_cluster import HyperPodCluster
 from dpd_infra.render.hyperpod_cluster import native_arguments, render_cluster
 from dpd_infra.render.lifecycle import lifecycle_scripts
-from dpd_infra.spec.cluster import Capacity, ClusterSpec, InstanceGroupSpec, Taint, TaintEffect, TieredStorageSpec
+from dpd_infra.spec.cluster import ClusterSpec, InstanceGroupSpec, Taint, TieredStorageSpec
+from dpd_infra.spec.vocabulary import Capacity, TaintEffect
 from tests.graph.kit import ACCOUNT_FACTS, TAGS, assert_tagged, network_handle
 from tests.graph.mock_outputs import ACCOUNT
 from tests.graph.recorder import Recording, run_program

@@ -474,15 +474,33 @@ def test_two_runs_of_one_program_have_one_snapshot(tmp_path: Path) -> None:
 
 
 def test_the_answers_serve_pulumis_own_mocks_too() -> None:
-    mocks = PlatformMocks()
-    new = pulumi.runtime.MockResourceArgs("aws:s3/bucket:Bucket", "logs", {"bucket": "my-logs"}, custom=True)
-    assert mocks.new_resource(new) == (
-        "my-logs",
-        {"bucket": "my-logs", "arn": "arn:aws:s3:::my-logs", "bucketRegionalDomainName": "my-logs.s3.us-east-2.amazonaws.com"},
-    )
-    result, failures = mocks.call(pulumi.runtime.MockCallArgs("aws:index/getCallerIdentity:getCallerIdentity", {}, ""))
-    assert result["accountId"] == "111122223333"
-    assert failures is None
+    """In a process of its own: `set_mocks` stays in force where it is called."""
+    program = """
+import pulumi
+import pulumi_aws as aws
+from dpd_infra.testing import PlatformMocks
+
+pulumi.runtime.set_mocks(PlatformMocks(), preview=False)
+
+@pulumi.runtime.test
+def test():
+    bucket = aws.s3.Bucket("logs", bucket="my-logs")
+    component = pulumi.ComponentResource("test:index:Shelf", "shelf")
+    def check(found):
+        assert found == ["arn:aws:s3:::my-logs", "my-logs"], found
+        print(aws.get_caller_identity().account_id)
+    return pulumi.Output.all(bucket.arn, bucket.id).apply(check)
+
+test()
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.stdout == "111122223333\n", done.stderr
+
+
+def test_a_mock_without_an_answer_says_how_to_give_one() -> None:
+    asked = pulumi.runtime.MockCallArgs("aws:ec2/getVpc:getVpc", {}, "")
+    with pytest.raises(AssertionError, match="no answer for the data source aws:ec2/getVpc:getVpc: subclass PlatformMocks"):
+        PlatformMocks().call(asked)
 
 
 def pytest_run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

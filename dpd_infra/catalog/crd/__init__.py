@@ -5,12 +5,11 @@ Nothing is read before it is asked for: the facts are one JSON file for the oper
 
 from __future__ import annotations
 
-import copy
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 from dpd_infra.catalog.crd.releases import HELD, LATER_FIELDS, Steps, field_release, is_before, steps_of
@@ -98,7 +97,7 @@ class CrdFacts:
 
 @cache
 def _held() -> dict[str, Any]:
-    return json.loads(files("dpd_infra.catalog.crd").joinpath(f"inferenceendpointconfigs-{HELD}.json").read_text())
+    return json.loads(Path(__file__).with_name(f"inferenceendpointconfigs-{HELD}.json").read_text(encoding="utf-8"))
 
 
 @cache
@@ -113,15 +112,16 @@ def crd_facts(release: str = HELD, version: str = "v1") -> CrdFacts:
     facts = CrdFacts(release, version, not is_before(HELD, release), schema, shared)
     if not later:
         return facts
-    grown = copy.deepcopy(schema)
+    # Only what is on the way to a new field is copied: the rest, and the shared parts, belong to every release.
+    grown = dict(schema)
     for field in later:
         *way, name = steps_of(field.path)
         place = grown
         for step in way:
-            # A shared part is copied before it grows: it stands in other places too.
-            place["properties"][step] = copy.deepcopy(facts.resolve(place["properties"][step]))
+            place["properties"] = dict(place["properties"])
+            place["properties"][step] = dict(facts.resolve(place["properties"][step]))
             place = place["properties"][step]
-        place["properties"][name] = field.schema
+        place["properties"] = {**place["properties"], name: field.schema}
     return CrdFacts(release, version, facts.complete, grown, shared)
 
 

@@ -96,7 +96,8 @@ class _Walk:
         if isinstance(value, dict):
             return self._clean_object(value, known, path)
         if isinstance(value, (list, tuple)):
-            items = [self.clean(item, known.get("items"), (*path, index)) for index, item in enumerate(value)]
+            inner = known.get("items")
+            items = [item if _is_plain(item) else self.clean(item, inner, (*path, index)) for index, item in enumerate(value)]
             self._each_once(items, known, path)
             return items
         if isinstance(value, float) and not math.isfinite(value):
@@ -114,9 +115,12 @@ class _Walk:
         result: dict[str, Any] = {}
         properties, free = known.get("properties", {}), known.get("additionalProperties")
         for key, item in value.items():
-            if not isinstance(key, str) or not _is_text(key):
+            if not isinstance(key, str) or not (key.isascii() or _is_text(key)):
                 shown = ascii(key)
                 self._refuse(Problem((*path, shown), "plainData", f"the key {shown} is not text; write it in quotes", "string", shown))
+                continue
+            if _is_plain(item):
+                result[key] = item
                 continue
             inner = properties.get(key, free if isinstance(free, dict) else None)
             if item is None and inner is not None and not self._facts.resolve(inner).get("nullable"):
@@ -144,6 +148,11 @@ class _Walk:
     def _refuse(self, problem: Problem) -> None:
         self.problems.append(problem)
         self.stop = True
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether a value needs no closer look: most of a document are short texts and numbers."""
+    return (type(value) is str and value.isascii()) or type(value) is int or type(value) is bool
 
 
 def _is_text(value: str) -> bool:

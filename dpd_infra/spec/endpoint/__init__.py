@@ -7,14 +7,13 @@ from typing import Annotated, Any, Self
 from pydantic import Field, StringConstraints, model_validator
 
 from dpd_infra.catalog.instance_types import DPD_INSTANCE_TYPES, instance_type
-from dpd_infra.spec.base import Spec, StrictBool
-from dpd_infra.spec.endpoint.defaults import PUBLISHED_EXAMPLE, sourced
+from dpd_infra.spec.base import Spec, StrictBool, section
+from dpd_infra.spec.endpoint.defaults import sourced
 from dpd_infra.spec.endpoint.model import ModelSpec
-from dpd_infra.spec.endpoint.roles import ColocatedSpec, Role, RoleSpec
+from dpd_infra.spec.endpoint.roles import ColocatedSpec, RoleSpec
 from dpd_infra.spec.endpoint.settings import (
     CacheSpec,
     DnsSpec,
-    EfaRequests,
     KueueSpec,
     LoadBalancerSpec,
     MetricsSpec,
@@ -27,6 +26,7 @@ from dpd_infra.spec.endpoint.settings import (
 from dpd_infra.spec.endpoint.worker import WorkerSpec
 from dpd_infra.spec.inference_endpoint_config.data_capture import DataCapture
 from dpd_infra.spec.inference_endpoint_config.fields import CoreObject
+from dpd_infra.spec.vocabulary import PUBLISHED_EXAMPLE, EfaRequests, Role
 
 EndpointName = Annotated[str, StringConstraints(pattern=r"^[a-z]([-a-z0-9]*[a-z0-9])?$", max_length=63)]
 """An endpoint's name: it begins the name of a Kubernetes Service, so it is a DNS label that begins with a letter (RFC 1035)."""
@@ -60,25 +60,25 @@ class EndpointSpec(Spec):
     """The SageMaker endpoint. None: named as the endpoint is here; empty: no SageMaker endpoint, the load balancer only (CRD)."""
     disaggregated: StrictBool = sourced(PUBLISHED_EXAMPLE, default=True)
     """Prefill and decode apart. False: the colocated twin, on the same number of GPUs; nothing else need be changed, and back again."""
-    prefill: RoleSpec = RoleSpec()
+    prefill: RoleSpec = section()
     """The role that reads prompts."""
-    decode: RoleSpec = RoleSpec()
+    decode: RoleSpec = section()
     """The role that writes tokens. One decode Deployment an endpoint (DPD guide)."""
-    colocated: ColocatedSpec = ColocatedSpec()
+    colocated: ColocatedSpec = section()
     """The pods while `disaggregated` is false."""
-    routing: RoutingSpec = RoutingSpec()
+    routing: RoutingSpec = section()
     """The router."""
-    worker: WorkerSpec = WorkerSpec()
+    worker: WorkerSpec = section()
     """The server."""
-    cache: CacheSpec = CacheSpec()
+    cache: CacheSpec = section()
     """The KV cache."""
-    placement: PlacementSpec = PlacementSpec()
+    placement: PlacementSpec = section()
     """Zones."""
     efa: EfaRequests = sourced(PUBLISHED_EXAMPLE, default=EfaRequests.DOCUMENTED)
     """Whether roles ask for EFA devices."""
     invocation_endpoint: str = sourced(PUBLISHED_EXAMPLE, default="v1/chat/completions")
     """The path that requests go to on the server."""
-    load_balancer: LoadBalancerSpec = LoadBalancerSpec()
+    load_balancer: LoadBalancerSpec = section()
     """The load balancer."""
     tls: TlsSpec | None = None
     """A certificate of your own."""
@@ -86,7 +86,7 @@ class EndpointSpec(Spec):
     """A DNS record."""
     data_capture: DataCapture | None = None
     """Keep requests and answers in S3 (operator 3.1.2)."""
-    metrics: MetricsSpec = MetricsSpec()
+    metrics: MetricsSpec = section()
     """Metrics."""
     service_account: str | None = Field(
         default=None, max_length=253, pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"
@@ -100,7 +100,7 @@ class EndpointSpec(Spec):
     """Labels of the custom resource."""
     annotations: dict[str, str] = Field(default_factory=dict)
     """Annotations of the custom resource."""
-    timeouts: TimeoutsSpec = TimeoutsSpec()
+    timeouts: TimeoutsSpec = section()
     """How long things may take."""
     overrides: dict[str, Any] = Field(default_factory=dict)
     """Merged into the rendered manifest last: objects key by key, lists replaced whole, `null` removes (JSON merge patch);

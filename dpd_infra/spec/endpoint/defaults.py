@@ -7,10 +7,7 @@ from typing import Any
 from pydantic import Field
 from pydantic.fields import FieldInfo
 
-from dpd_infra.catalog.sources import DPD_GUIDE, Source
-
-PUBLISHED_EXAMPLE = Source("The published example: Llama 3.3 70B on two ml.p5.48xlarge", DPD_GUIDE.reference)
-"""The manifest `dpd-test` of the DPD guide: where most of the short form's defaults come from."""
+from dpd_infra.catalog.sources import Source
 
 _KEY = "defaultSource"
 

@@ -9,12 +9,7 @@ from pydantic import Field, StringConstraints, model_validator
 from dpd_infra.spec.base import Spec, StrictBool
 from dpd_infra.spec.inference_endpoint_config.fields import CoreObject
 
-RESERVED_VOLUME_NAMES = frozenset(
-    {"shm", "model-weights-copy", "parallel-copy-configmap", "lmcache-config", "gated-model-downloader-configmap"}
-)
-"""Volume names that the operator uses itself (AWS documentation of the kubernetesVolume source)."""
-
-Region = Annotated[str, StringConstraints(pattern=r"^[a-z]{2}(-[a-z]+)+-\d$")]
+Region = Annotated[str, StringConstraints(pattern=r"^[a-z]{2}(-[a-z]+)+-[0-9]$")]
 """An AWS region, `us-east-2`."""
 
 

@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
-
 from pydantic import Field
 
 from dpd_infra.catalog.sources import CRD_3_2
-from dpd_infra.spec.base import Spec, StrictInt
+from dpd_infra.spec.base import Spec, StrictInt, section
 from dpd_infra.spec.endpoint.defaults import sourced
 from dpd_infra.spec.inference_endpoint_config.autoscaling import AutoScaling
 from dpd_infra.spec.inference_endpoint_config.fields import Quantity
-
-
-class Role(StrEnum):
-    """The two halves of a disaggregated endpoint."""
-
-    PREFILL = "prefill"
-    DECODE = "decode"
 
 
 class RoleResources(Spec):
@@ -42,7 +33,7 @@ class RoleSpec(Spec):
     """vLLM flags of this role alone; they follow the worker's flags and win over them (CRD)."""
     gpus: StrictInt | None = Field(default=None, ge=1)
     """GPUs a pod. None: all that the instance type has."""
-    resources: RoleResources = RoleResources()
+    resources: RoleResources = section()
     """Requests and limits beside the GPUs. The published example asks for GPUs only."""
     autoscaling: AutoScaling | None = None
     """Scale this role with KEDA."""

@@ -8,9 +8,10 @@ from pydantic import Field
 
 from dpd_infra.catalog.sources import CRD_3_2
 from dpd_infra.spec.base import Spec, StrictBool, StrictInt
-from dpd_infra.spec.endpoint.defaults import PUBLISHED_EXAMPLE, sourced
+from dpd_infra.spec.endpoint.defaults import sourced
 from dpd_infra.spec.inference_endpoint_config.autoscaling import AutoScaling
 from dpd_infra.spec.inference_endpoint_config.traffic import LoadBalancingAlgorithm, RoutingStrategy
+from dpd_infra.spec.vocabulary import PUBLISHED_EXAMPLE
 
 GIB = 1024**3
 
@@ -62,7 +63,7 @@ class PlacementSpec(Spec):
 
     same_zone: StrictBool | None = None
     """Keep both roles in one zone. None: the operator's default, yes. EFA does not cross zones."""
-    zone: str | None = Field(default=None, pattern=r"^[a-z]{2}(-[a-z]+)+-\d[a-z]$|^$")
+    zone: str | None = Field(default=None, pattern=r"^[a-z]{2}(-[a-z]+)+-[0-9][a-z]$|^$")
     """The zone, `us-east-2a`. None: any."""
     placement_group: str | None = None
     """The name of a placement group. How it acts on HyperPod nodes is not documented."""
@@ -133,21 +134,10 @@ class TimeoutsSpec(Spec):
     """How long `destroy` waits for the operator to take the endpoint down."""
 
 
-class EfaRequests(StrEnum):
-    """Whether roles ask for `vpc.amazonaws.com/efa`. Whether the operator does so by itself is not documented."""
-
-    DOCUMENTED = "documented"
-    """Ask for none, as the published example does."""
-    EXPLICIT = "explicit"
-    """Ask for the instance type's whole count: a role that has the node to itself."""
-    FRACTION = "fraction"
-    """Ask for the share that belongs to the role's GPUs: two roles on one node."""
-
-
 class Silence(Spec):
     """One rule that does not apply to this endpoint, and why."""
 
-    rule: str = Field(pattern=r"^DPD\d{3}$")
+    rule: str = Field(pattern=r"^DPD[0-9]{3}$")
     """The rule's id."""
     reason: str = Field(min_length=1)
     """Why; it is shown wherever findings are."""

@@ -8,23 +8,12 @@ from pydantic import Field, Strict, model_validator
 
 from dpd_infra.catalog.images import HYPERPOD_VLLM, ImagePart
 from dpd_infra.catalog.sources import CRD_3_2
-from dpd_infra.spec.base import Spec, StrictInt
-from dpd_infra.spec.endpoint.defaults import PUBLISHED_EXAMPLE, sourced
+from dpd_infra.spec.base import Spec, StrictInt, section
+from dpd_infra.spec.endpoint.defaults import sourced
 from dpd_infra.spec.endpoint.roles import RoleResources
 from dpd_infra.spec.inference_endpoint_config.fields import CoreObject
 from dpd_infra.spec.inference_endpoint_config.worker import Probes, RequestLimits
-
-DEFAULT_ENVIRONMENT: dict[str, str] = {
-    "HF_HOME": "/tmp/hf_home",  # noqa: S108 - the published example's path in the container
-    "PYTHONHASHSEED": "0",
-}
-"""What every pod gets (published example). Without a fixed hash seed the decoder finds none of the prefiller's KV cache."""
-
-DPD_ENVIRONMENT: dict[str, str] = {"LMCACHE_SAVE_DECODE_CACHE": "False"}
-"""What a disaggregated endpoint gets beside PD_BUFFER_SIZE (published example)."""
-
-PD_BUFFER_VARIABLE = "PD_BUFFER_SIZE"
-"""Its number is `cache.pdBufferBytes`."""
+from dpd_infra.spec.vocabulary import PD_BUFFER_VARIABLE, PUBLISHED_EXAMPLE
 
 
 class WorkerSpec(Spec):
@@ -53,7 +42,7 @@ class WorkerSpec(Spec):
     environment: dict[str, str | CoreObject | None] = Field(default_factory=dict)
     """Environment variables by name, over the defaults: text, a core/v1 EnvVarSource such as `{secretKeyRef: {name: …, key: …}}`, or
     nothing (`null`) to leave a default out."""
-    resources: RoleResources = RoleResources()
+    resources: RoleResources = section()
     """Requests and limits over the defaults: half of the instance's vCPUs and memory, and the GPUs of a pod. The operator
     ignores them while the endpoint is disaggregated, and the CRD asks for them all the same."""
     probes: Probes | None = None

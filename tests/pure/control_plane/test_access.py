@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpd_infra.plan.access import RightPlan, plan_access
-from dpd_infra.spec.control_plane import AccessGrant, AccessPolicy
+from dpd_infra.spec.control_plane import AccessGrant
+from dpd_infra.spec.vocabulary import AccessPolicy
 
 PRINCIPALS = [f"arn:aws:iam::111122223333:role/{name}" for name in ("a", "team/a", "b")]
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpd_infra.plan.worker_args import WorkerArgs, human_integer, server_args
-from dpd_infra.spec.endpoint.roles import Role
+from dpd_infra.spec.vocabulary import Role
 
 
 def manifest(args: list[Any], *, command: list[Any] | None = None, prefill: list[Any] | None = None) -> dict[str, Any]:

@@ -14,16 +14,8 @@ from hypothesis import strategies as st
 
 from dpd_infra.catalog.instance_types import INSTANCE_TYPES
 from dpd_infra.render.hyperpod_cluster import native_arguments, render_cluster
-from dpd_infra.spec.cluster import (
-    Capacity,
-    ClusterSpec,
-    DeepHealthCheck,
-    InstanceGroupSpec,
-    NodeRecovery,
-    Taint,
-    TaintEffect,
-    TieredStorageSpec,
-)
+from dpd_infra.spec.cluster import ClusterSpec, InstanceGroupSpec, NodeRecovery, Taint, TieredStorageSpec
+from dpd_infra.spec.vocabulary import Capacity, DeepHealthCheck, TaintEffect
 
 KEY = "arn:aws:kms:us-east-2:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab"
 PLAN = "arn:aws:sagemaker:us-east-2:111122223333:training-plan/p5-reserved"

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from dpd_infra.spec.endpoint import EndpointSpec
 from dpd_infra.spec.finding import Finding, Severity, pointer
 from dpd_infra.spec.platform import PlatformSpec
-from dpd_infra.spec.shape import SHAPE_RULE, build
+from dpd_infra.spec.shape import build
+from dpd_infra.spec.shape_rule import SHAPE_RULE
 from dpd_infra.spec.yaml_source import load_document
 
 ENDPOINT = "model: {name: m, s3: {bucket: my-models}}\ninstanceType: ml.p5.48xlarge\n"

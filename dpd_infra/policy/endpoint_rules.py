@@ -1,0 +1,55 @@
+"""The rules on endpoints as policies: the properties of an InferenceEndpointConfig are its manifest."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any
+
+from dpd_infra.policy.registration import ENDPOINT_TYPES, NotKnownYet, Registration, unknown_places
+from dpd_infra.policy.registry import Breach, Context, OneCheck, ResourcePolicy
+from dpd_infra.rules.check import check_endpoint
+from dpd_infra.rules.manifest_file import manifest_subject
+from dpd_infra.rules.registry import all_rules
+from dpd_infra.rules.subject import EndpointSubject
+from dpd_infra.spec.finding import Finding, pointer
+from dpd_infra.spec.operator import OperatorFacts
+
+_MANIFEST_KEYS = ("apiVersion", "kind", "metadata", "spec")
+
+
+def endpoint_policies() -> Iterator[ResourcePolicy]:
+    """One policy for each rule on an endpoint, under the rule's own id."""
+    for rule in all_rules():
+        if rule.scope is EndpointSubject:
+            yield ResourcePolicy(rule.id, rule.title, rule.severity, rule.why, rule.sources, ENDPOINT_TYPES.__contains__, _check(rule.id))
+
+
+def _check(rule_id: str) -> OneCheck:
+    def check(registration: Registration, context: Context) -> Iterator[Breach]:
+        for finding in findings(registration, context.operator):
+            if finding.rule == rule_id:
+                place = f"{pointer(finding.path)}: " if finding.path else ""
+                yield Breach(f"{place}{finding.what}", finding.fix)
+
+    return check
+
+
+def findings(registration: Registration, operator: OperatorFacts | None) -> tuple[Finding, ...]:
+    """Everything the rules find on a registered endpoint. Raises `NotKnownYet` where a preview does not know all of its manifest.
+
+    What an endpoint's entry in a stack file silences is not silenced here: it is the pack's user who sets a policy's enforcement level.
+    """
+    manifest = {key: registration.props[key] for key in _MANIFEST_KEYS if registration.props.get(key) is not None}
+    unknown = next(unknown_places(manifest), None)
+    if unknown is not None:
+        raise NotKnownYet(unknown)
+    return _findings(json.dumps(manifest), operator)
+
+
+@lru_cache(maxsize=64)
+def _findings(manifest: str, operator: OperatorFacts | None) -> tuple[Finding, ...]:
+    """Each policy asks for its own findings: the rules run once a manifest, together."""
+    document: dict[str, Any] = json.loads(manifest)
+    return tuple(check_endpoint(manifest_subject(document, operator=operator)))
