@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 _PLAIN_WIDTH = 140
 """Columns where the output is no terminal."""
 
-_GROUPS = ("Network", "ControlPlane", "HyperPodDependencies", "HyperPodCluster", "NodeAddons", "InferenceOperator", "Endpoint")
+_GROUPS = (
+    *("Network", "ControlPlane", "GpuSubnet", "HyperPodDependencies", "HyperPodCluster"),
+    *("NodeAddons", "InferenceOperator", "Teams", "ModelStore", "Endpoint"),
+)
 """The components in the order they are made: what the summary is grouped by."""
 
 
