@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import pulumi
+
+HandleT = TypeVar("HandleT")
 
 
 class Component(pulumi.ComponentResource):
@@ -31,6 +33,19 @@ class Component(pulumi.ComponentResource):
         return pulumi.ResourceOptions(
             parent=self, depends_on=list(depends_on), protect=protect, custom_timeouts=timeouts, provider=provider, **options
         )
+
+
+def handle_of(value: Any, kind: type[HandleT], parameter: str) -> HandleT:
+    """The handle that a component was given, or the one of the component that was given in its place.
+
+    Raises `pulumi.RunError` for anything else: a wrong wire shows as a missing attribute deep inside of a component otherwise.
+    """
+    if isinstance(value, kind):
+        return value
+    handle = getattr(value, "handle", None)
+    if isinstance(handle, kind):
+        return handle
+    raise pulumi.RunError(f"{parameter} takes a {kind.__name__}, the `.handle` of the component it comes from, not {type(value).__name__}")
 
 
 def minutes(count: int) -> str:

@@ -10,7 +10,7 @@ import pulumi_kubernetes as kubernetes
 
 from dpd_infra.catalog.addons import CONTROL_PLANE_ADDONS, VPC_CNI
 from dpd_infra.components import tokens
-from dpd_infra.components._base import Component, minutes
+from dpd_infra.components._base import Component, handle_of, minutes
 from dpd_infra.components._cluster_access import access_policies, deployer_arn, kubernetes_provider
 from dpd_infra.components._roles import MadeRole, make_role
 from dpd_infra.components._tags import aws_tags
@@ -71,6 +71,7 @@ class ControlPlane(Component):
         `aws_settings` says how tokens are fetched; None: in the account's region with the credentials of the environment. Raises
         `ValueError` for settings that no token can be fetched with.
         """
+        network = handle_of(network, NetworkHandle, "network")
         cluster_name = spec.name or default_name
         settings = aws_settings or AwsSettings(region=account.region)
         token_command(cluster_name, settings)

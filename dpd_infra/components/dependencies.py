@@ -11,7 +11,7 @@ import pulumi
 import pulumi_kubernetes as kubernetes
 
 from dpd_infra.components import tokens
-from dpd_infra.components._base import Component, minutes
+from dpd_infra.components._base import Component, handle_of, minutes
 from dpd_infra.components.handles import Account, ControlPlaneHandle
 from dpd_infra.plan.project import Project, current_project
 from dpd_infra.render.dependencies_values import dependencies_values
@@ -50,6 +50,7 @@ class HyperPodDependencies(Component):
         `image_mirrors` says where the plugins' images are pulled from instead, by the beginning of their references.
         Raises `pulumi.RunError` for an archive that is not there, before anything is registered.
         """
+        control_plane = handle_of(control_plane, ControlPlaneHandle, "control_plane")
         chart = chart_of(spec, project or current_project())
         refuse_errors(check_part(region=account.region, dependencies=spec))
         super().__init__(name, {"clusterName": control_plane.name}, opts)

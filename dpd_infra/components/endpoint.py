@@ -10,7 +10,7 @@ import pulumi_kubernetes as kubernetes
 
 from dpd_infra.catalog.operator_releases import AddonVersion
 from dpd_infra.components import tokens
-from dpd_infra.components._base import Component, minutes
+from dpd_infra.components._base import Component, handle_of, minutes
 from dpd_infra.components._status import CustomResourceWithStatus
 from dpd_infra.components.handles import OperatorHandle
 from dpd_infra.plan.endpoint_names import (
@@ -73,6 +73,7 @@ class Endpoint(Component):
         Raises `StackRefused` for a spec that breaks a rule, before anything is registered, and `ValueError` where the spec names a
         token's configuration key and no token is given.
         """
+        operator = handle_of(operator, OperatorHandle, "operator")
         facts = operator.facts
         context = endpoint_context(name, region=operator.region, addon_version=facts.addon_version, image_mirrors=facts.image_mirrors)
         self.manifest = render_endpoint(name, spec, context)

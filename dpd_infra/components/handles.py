@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     import pulumi_eks
 
 
+ACCOUNT_ID_DIGITS = 12
+
+
 @dataclass(frozen=True, slots=True)
 class Account:
     """Where everything is made: known before anything is registered, so that names are plain text."""
@@ -40,6 +43,11 @@ class Account:
     """AWS tags for every taggable resource."""
     deployer_arn: str | None = None
     """The IAM principal behind whoever deploys, where it was asked for already; None: an EKS cluster of ours asks."""
+
+    def __post_init__(self) -> None:
+        """Raises `pulumi.RunError` for an account id that is none: bucket names would carry it, and would have to be replaced."""
+        if not (self.account_id.isascii() and self.account_id.isdecimal() and len(self.account_id) == ACCOUNT_ID_DIGITS):
+            raise pulumi.RunError(f"account_id is {self.account_id!r}: an AWS account id has {ACCOUNT_ID_DIGITS} digits")
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ import pulumi_aws as aws
 import pulumi_aws_native as aws_native
 
 from dpd_infra.components import tokens
-from dpd_infra.components._base import Component
+from dpd_infra.components._base import Component, handle_of
 from dpd_infra.components._buckets import MadeBucket, make_bucket
 from dpd_infra.components._roles import MadeRole, make_role
 from dpd_infra.components._tags import aws_tags
@@ -54,15 +54,18 @@ class HyperPodCluster(Component):
         account: Account,
         network: NetworkHandle,
         control_plane: ControlPlaneHandle,
-        dependencies: Sequence[pulumi.Resource] = (),
+        dependencies: Sequence[pulumi.Resource],
         default_name: str,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         """Make the cluster and what it needs.
 
-        `dependencies` is what HyperPod needs in the EKS cluster before it is made: the chart's release. `default_name` is the cluster's
-        name where the spec has none.
+        `dependencies` is what HyperPod needs in the EKS cluster before it is made, `HyperPodDependencies.resources`; an empty list says
+        that it is there already. `default_name` is the cluster's name where the spec has none. Without an aws-native provider among the
+        caller's options one is made for the account's region.
         """
+        network = handle_of(network, NetworkHandle, "network")
+        control_plane = handle_of(control_plane, ControlPlaneHandle, "control_plane")
         cluster_name = spec.name or default_name
         groups = {group.name: group.spec.instance_type for group in plan_groups(spec.instance_groups)}
         bucket_name = account.naming.lifecycle_bucket(account.account_id)
@@ -87,7 +90,9 @@ class HyperPodCluster(Component):
         )
         before = (*role.resources, *bucket.resources, *scripts, *dependencies, *network.resources, *control_plane.resources)
         self.cluster = aws_native.sagemaker.Cluster(
-            f"{name}-cluster", opts=self._child(depends_on=before, protect=spec.protect), **native_arguments(request)
+            f"{name}-cluster",
+            opts=self._child(depends_on=before, protect=spec.protect, provider=self._native_provider(name, account)),
+            **native_arguments(request),
         )
 
         self.cluster_name = pulumi.Output.from_input(cluster_name)
@@ -109,6 +114,12 @@ class HyperPodCluster(Component):
                 "lifecycleUri": self.lifecycle_uri,
             }
         )
+
+    def _native_provider(self, name: str, account: Account) -> pulumi.ProviderResource | None:
+        """A provider of our own where none is inherited: aws-native's default one knows no region from `aws:region`."""
+        if self.get_provider("aws-native:sagemaker:Cluster") is not None:
+            return None
+        return aws_native.Provider(f"{name}-native", region=account.region, opts=self._child())
 
     def _scripts(self, name: str, bucket: MadeBucket) -> tuple[aws.s3.BucketObjectv2, ...]:
         """One object a script. Objects carry no tags: S3 allows ten on an object, and a stack may have fifty."""

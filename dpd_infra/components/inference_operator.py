@@ -10,7 +10,7 @@ import pulumi_aws as aws
 
 from dpd_infra.catalog.operator_releases import ADDON_NAME, AddonVersion
 from dpd_infra.components import tokens
-from dpd_infra.components._base import Component, minutes
+from dpd_infra.components._base import Component, handle_of, minutes
 from dpd_infra.components._buckets import make_bucket
 from dpd_infra.components._roles import MadeRole, make_role
 from dpd_infra.components._tags import aws_tags
@@ -65,6 +65,10 @@ class InferenceOperator(Component):
         `network` None: the control plane's VPC. `facts` is what endpoints are told; None: the spec's version alone. Raises `ValueError`
         where neither handle knows the VPC and the load balancer controller's role needs it.
         """
+        network = None if network is None else handle_of(network, NetworkHandle, "network")
+        control_plane = handle_of(control_plane, ControlPlaneHandle, "control_plane")
+        cluster = handle_of(cluster, ClusterHandle, "cluster")
+        addons = handle_of(addons, AddonsHandle, "addons")
         facts = facts or spec.facts
         vpc_id = network.vpc_id if network else control_plane.vpc_id
         if vpc_id is None and spec.load_balancer_controller and not spec.adopt:

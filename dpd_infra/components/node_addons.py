@@ -14,7 +14,7 @@ import pulumi_aws as aws
 
 from dpd_infra.catalog.addons import CERT_MANAGER, COREDNS, FSX_CSI, METRICS_SERVER, NODE_ADDONS, S3_CSI, Addon
 from dpd_infra.components import tokens
-from dpd_infra.components._base import Component, minutes
+from dpd_infra.components._base import Component, handle_of, minutes
 from dpd_infra.components._roles import MadeRole, make_role
 from dpd_infra.components._tags import aws_tags
 from dpd_infra.components.handles import Account, AddonsHandle, ClusterHandle, ControlPlaneHandle
@@ -61,6 +61,8 @@ class NodeAddons(Component):
 
         Raises `ValueError` for a malformed version of the S3 CSI driver, which decides who takes its role.
         """
+        control_plane = handle_of(control_plane, ControlPlaneHandle, "control_plane")
+        cluster = handle_of(cluster, ClusterHandle, "cluster")
         s3_csi_accounts(spec.s3_csi_version)
         buckets = [f"arn:{account.partition}:s3:::{bucket}" for bucket in sorted(set(model_buckets))]
         refuse_errors(check_part(region=account.region, addons=spec))

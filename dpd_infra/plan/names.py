@@ -25,6 +25,7 @@ LIFECYCLE_BUCKET_PREFIX = "sagemaker-"
 """The prefix that AmazonSageMakerClusterInstanceRolePolicy lets nodes read (SageMaker CreateCluster, SourceS3Uri)."""
 
 _HASH_LENGTH = 8
+_PLATFORM = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 
 
 def shorten(text: str, limit: int) -> str:
@@ -56,6 +57,12 @@ class Naming:
     """The Pulumi stack."""
     region: str
     """The AWS region."""
+
+    def __post_init__(self) -> None:
+        """Raises `ValueError` for a platform name that buckets and roles cannot carry."""
+        if not _PLATFORM.fullmatch(self.platform):
+            message = f"{self.platform!r} cannot be part of bucket names: lower case, digits and single hyphens, a letter first"
+            raise ValueError(message)
 
     @property
     def scope(self) -> str:

@@ -51,7 +51,13 @@ def too_old() -> Any:
 def other_zone() -> Any:
     spec = dpd.ClusterSpec(instance_groups={"gpu": group(zone="us-east-2c"), "system": group(instance_type="ml.c5.4xlarge")})
     return dpd.HyperPodCluster(
-        "part", spec, account=ACCOUNT_FACTS, network=network_handle(), control_plane=control_plane(), default_name="hyperpod"
+        "part",
+        spec,
+        account=ACCOUNT_FACTS,
+        network=network_handle(),
+        control_plane=control_plane(),
+        dependencies=[],
+        default_name="hyperpod",
     )
 
 
