@@ -168,7 +168,7 @@ def subnet_in_existing_vpc(stack: StackSubject) -> Iterator[Violation]:
     sources=(DESIGN_NOTE,),
 )
 def settings_have_an_effect(stack: StackSubject) -> Iterator[Violation]:
-    """A network that nothing needs, settings of add-ons that are there, buckets that an existing S3 driver is to reach."""
+    """A network that nothing needs, settings of add-ons that are there, buckets and a store that an existing S3 driver is to reach."""
     if stack.platform is None:
         return
     for section, what, fix in _without_effect(stack.platform):
@@ -183,6 +183,12 @@ def _without_effect(platform: PlatformSpec) -> Iterator[tuple[str, str, str]]:
         yield "dependencies", "the HyperPod cluster is there already, and its dependencies chart with it", "remove dependencies"
     if not made.node_addons and "addons" in written:
         yield "addons", "all add-ons are there already", "remove addons"
+    if S3_CSI.name not in made.node_addons and platform.model_store is not None:
+        yield (
+            "modelStore",
+            f"{S3_CSI.name} is there already, with a role of its maker's: endpoints cannot read the store",
+            "let its role read the store's bucket",
+        )
     if S3_CSI.name not in made.node_addons and platform.model_buckets:
         yield (
             "modelBuckets",
