@@ -222,7 +222,7 @@ def operator_named(version: str) -> OperatorFacts:
         return OperatorFacts(addon_version=str(AddonVersion.parse(version)))
     release = next((known for known in RELEASES if known.operator == version), None)
     if release is None:
-        names = ", ".join(known.operator for known in RELEASES if known.addon_version)
+        names = ", ".join(known.operator for known in RELEASES if known.addon_version and known.operator[0].isdigit())
         raise ValueError(f"no operator release {version!r} is known; those with an add-on are {names}")
     if release.addon_version is None:
         raise ValueError(

@@ -20,7 +20,7 @@ def explained(rule_id: str) -> dict[str, Any]:
         if wanted not in ids:
             near = ", ".join(difflib.get_close_matches(wanted, ids, n=3))
             hint = f"near it are {near}" if near else f"they go from {ids[0]} to {ids[-1]}"
-            raise KeyError(f"there is no rule {rule_id!r}: {hint}")
+            raise KeyError(f"there is no rule {rule_id!r}: {hint}; docs/rules/README.md lists them all")
         rule = find_rule(wanted)
         title, why, since, severity, sources = rule.title, rule.why, rule.since, rule.severity, rule.sources
         finds = " ".join((rule.check.__doc__ or "").split())

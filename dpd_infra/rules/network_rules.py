@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 
 from dpd_infra.catalog.addons import CONTROL_PLANE_ADDONS
 from dpd_infra.catalog.kubernetes_versions import HYPERPOD_VERSIONS, INFERENCE_ADDON_VERSIONS, SUPPORTED_VERSIONS
+from dpd_infra.catalog.regions import is_misspelt
 from dpd_infra.catalog.sources import (
+    ADDRESS_BLOCKS,
     CLOUDWATCH_LOGS_API,
     DESIGN_NOTE,
     EKS_PREREQUISITES_GUIDE,
@@ -29,6 +31,12 @@ if TYPE_CHECKING:
 
 LOG_RETENTION_DAYS = (1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653)
 """The retention times CloudWatch Logs takes (PutRetentionPolicy)."""
+
+PRIVATE_BLOCKS = tuple(IPv4Network(block) for block in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10"))
+"""Private (RFC 1918) and shared (RFC 6598) address space: what nobody on the internet has."""
+
+_LARGEST_VPC_PREFIX = 16
+"""A VPC's own block is /16 at most (VPC user guide)."""
 
 
 @rule(
@@ -82,6 +90,9 @@ def zones_in_region(stack: StackSubject) -> Iterator[Violation]:
     if network is None:
         return
     region = stack.region or network.region
+    if is_misspelt(region):
+        # Said once, of the region itself.
+        return
     places = [(("network", "zone"), network.zone)]
     places += [(("network", "controlPlaneZones", index), zone) for index, zone in enumerate(network.control_plane_zones)]
     for path, zone in places:
@@ -89,9 +100,9 @@ def zones_in_region(stack: StackSubject) -> Iterator[Violation]:
             yield Violation(
                 stack.at(*path),
                 f"{zone} is not a zone of {region}",
-                f"name a zone of {region}, or change aws:region",
+                f"write {region}{zone[-1]}" if is_misspelt(zone[:-1]) else f"name a zone of {region}, or change aws:region",
                 value=zone,
-                related=(stack.at("network", "zone"),),
+                related=(stack.at("network", "zone"), ("config", "aws:region")),
             )
 
 
@@ -108,14 +119,40 @@ def gpu_subnet_is_large_enough(stack: StackSubject) -> Iterator[Violation]:
         return
     needed, usable = _addresses(stack, stack.network)
     if needed > usable:
-        key = "gpuCidr" if stack.network.gpu_cidr else "cidr"
+        network = stack.network
+        largest = max(stack.groups, key=lambda group: addresses_needed([(group.name, group.spec)]), default=None)
+        own = "set network.gpuCidr to a block of its own (a VPC takes secondary blocks)"
+        if network.gpu_cidr is not None:
+            at, fix = stack.at("network", "gpuCidr"), "take a larger block"
+        else:
+            at = stack.at("network", "cidr")
+            if "cidr" not in network.model_fields_set and largest is not None:
+                at = stack.at("instanceGroups", largest.name, "count")
+            fix = own if IPv4Network(network.cidr).prefixlen == _LARGEST_VPC_PREFIX else f"take a larger block, or {own}"
         yield Violation(
-            stack.at("network", key),
+            at,
             f"the groups can use {needed:,} addresses at their counts, the GPU subnet has {usable:,}",
-            "take a larger block, or set gpuCidr to a block of its own (it may lie outside cidr); fewer nodes help too",
-            value=stack.network.gpu_cidr or stack.network.cidr,
-            related=(stack.at("instanceGroups"),),
+            f"{fix}; fewer nodes help too",
+            value=largest.spec.count if largest and at[-1] == "count" else network.gpu_cidr or network.cidr,
+            related=(stack.at("instanceGroups"), stack.at("network", "cidr")),
         )
+
+
+@rule(
+    "DPD515",
+    "The network's blocks are private ones",
+    severity=Severity.WARNING,
+    why="Inside the VPC a public block hides the hosts that really have its addresses: nodes cannot reach them, and nothing says why.",
+    sources=(ADDRESS_BLOCKS, VPC_USER_GUIDE),
+)
+def blocks_are_private(stack: StackSubject) -> Iterator[Violation]:
+    """A `cidr` or `gpuCidr` outside 10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16 and 100.64.0.0/10."""
+    if stack.network is None:
+        return
+    for key, text in (("cidr", stack.network.cidr), ("gpuCidr", stack.network.gpu_cidr)):
+        if text is not None and not any(IPv4Network(text).subnet_of(private) for private in PRIVATE_BLOCKS):
+            fix = f"take a block of {', '.join(str(private) for private in PRIVATE_BLOCKS)}"
+            yield Violation(stack.at("network", key), f"{text} is public address space", fix, value=text)
 
 
 @rule(

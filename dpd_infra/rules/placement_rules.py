@@ -16,7 +16,7 @@ from dpd_infra.catalog.sources import (
 from dpd_infra.plan.groups import GROUP_LABEL
 from dpd_infra.plan.pieces import gpu_zone
 from dpd_infra.render.endpoint_roles import INSTANCE_TYPE_LABEL
-from dpd_infra.rules.demand import demands, nodes_needed
+from dpd_infra.rules.demand import Demand, demands, nodes_needed
 from dpd_infra.rules.patches import remove, set_value
 from dpd_infra.rules.reading import mapping
 from dpd_infra.rules.registry import rule
@@ -170,6 +170,49 @@ def selectors_match(endpoint: EndpointSubject) -> Iterator[Violation]:
                 patch = set_value(endpoint, path, f"ml.{value}")
                 what = f"{server.name}: the label's value on HyperPod nodes keeps its prefix"
                 yield Violation(endpoint.at(*path), what, f"write ml.{value}", value=value, patch=patch)
+
+
+@rule(
+    "DPD033",
+    "Both roles say where they run, or neither",
+    severity=Severity.WARNING,
+    why="A role without a group of its own runs wherever a node of its type is free: on the other role's nodes too, whose pods then stay "
+    "Pending.",
+    sources=(DPD_GUIDE, KUBERNETES_DOCS),
+    since="3.2",
+)
+def both_roles_are_placed(endpoint: EndpointSubject) -> Iterator[Violation]:
+    """One role selects an instance group, the other none, and there are nodes of their type outside of that group."""
+    if not endpoint.reading.disaggregated:
+        return
+    asked = list(demands(endpoint))
+    placed = [demand for demand in asked if demand.group is not None]
+    free = [(server, demand) for server, demand in zip(endpoint.reading.servers, asked, strict=True) if demand.group is None]
+    if not placed or not free or not _has_choice(endpoint, placed[0]):
+        return
+    server, demand = free[0]
+    if set(mapping(server.block.get("nodeSelector"))) - _COMMON_LABELS:
+        # It is placed by labels of its own.
+        return
+    selector = (*server.path, "nodeSelector", GROUP_LABEL)
+    name = named(endpoint, f"{'.'.join(map(str, server.path[1:]))}.nodeSelector", f"{demand.role}.instanceGroup", selector)
+    yield Violation(
+        endpoint.at(*next(other.path for other in endpoint.reading.servers if other is not server), "nodeSelector", GROUP_LABEL),
+        f"{placed[0].role} is kept to group {placed[0].group}; {demand.role} may land on any group, {placed[0].group} among them",
+        f"name the group of {demand.role} too: {name}",
+        value=placed[0].group,
+        related=(endpoint.at(*selector),),
+    )
+
+
+_COMMON_LABELS = frozenset({INSTANCE_TYPE_LABEL, "topology.kubernetes.io/region", "topology.kubernetes.io/zone"})
+"""Labels that nodes of many groups share."""
+
+
+def _has_choice(endpoint: EndpointSubject, placed: Demand) -> bool:
+    """Whether pods of the endpoint's types find nodes outside of one group; so it is where the groups are not known."""
+    groups = endpoint.stack.groups if endpoint.stack is not None else ()
+    return not groups or any(group.name != placed.group and group.spec.instance_type in placed.types for group in groups)
 
 
 @rule(

@@ -9,7 +9,9 @@ from typing import Any
 from dpd_infra.catalog.addons import CONTROL_PLANE_ADDONS, OPERATOR_POD_SLOTS
 from dpd_infra.catalog.node_sizes import node_size
 from dpd_infra.catalog.operator_regions import OPERATOR_REGIONS
+from dpd_infra.catalog.regions import REGIONS, is_misspelt, near_region
 from dpd_infra.catalog.sources import (
+    AWS_REGIONS,
     CONSOLE_TROUBLESHOOTING,
     CUSTOMER_KEYS_GUIDE,
     HYPERPOD_TERRAFORM,
@@ -37,6 +39,7 @@ EFA_PLUGIN_FOR_P6 = (0, 5, 6)
 """The first version that counts the devices of ml.p6 types right (terraform-aws-eks-data-addons #53)."""
 
 _OWN = "of our own"
+_REGION: Path = ("config", "aws:region")
 
 
 @rule(
@@ -49,14 +52,43 @@ _OWN = "of our own"
 )
 def region_has_operator(stack: StackSubject) -> Iterator[Violation]:
     """A region that the chart does not list."""
-    if stack.platform is not None and stack.region is not None and stack.region not in OPERATOR_REGIONS and pieces(stack.platform).operator:
+    if stack.platform is not None and stack.region in REGIONS and stack.region not in OPERATOR_REGIONS and pieces(stack.platform).operator:
         what = f"the operator's chart lists no registry in {stack.region}"
         yield Violation(
-            ("config", "aws:region"),
+            _REGION,
             what,
             f"see whether the add-on is offered there, or use one of {', '.join(OPERATOR_REGIONS)}",
             stack.region,
         )
+
+
+@rule(
+    "DPD513",
+    "The region is one that AWS has",
+    severity=Severity.ERROR,
+    why="Every call to AWS goes to an address with the region's name in it: with a misspelt one the first of them finds no host.",
+    sources=(AWS_REGIONS,),
+)
+def region_is_spelt_right(stack: StackSubject) -> Iterator[Violation]:
+    """An `aws:region` with a word in it that no region's name has, near one that exists."""
+    if stack.region is not None and is_misspelt(stack.region):
+        near = near_region(stack.region)
+        yield Violation(_REGION, f"there is no AWS region {stack.region}", f"did you mean {near}?", stack.region)
+
+
+@rule(
+    "DPD514",
+    "The region is a known one",
+    severity=Severity.WARNING,
+    why="AWS opens regions faster than lists of them are renewed; a region that does not exist stops the deployment at its first call.",
+    sources=(AWS_REGIONS,),
+)
+def region_is_known(stack: StackSubject) -> Iterator[Violation]:
+    """An `aws:region` that is not in the list of the SDK of AWS, and no plain misspelling."""
+    if stack.region is not None and stack.region not in REGIONS and not is_misspelt(stack.region):
+        near = near_region(stack.region)
+        fix = f"see that it exists{f'; did you mean {near}?' if near else ''}"
+        yield Violation(_REGION, f"no AWS region {stack.region} is known here", fix, stack.region)
 
 
 @rule(

@@ -109,6 +109,19 @@ def parallel_size_is_gpus(endpoint: EndpointSubject) -> Iterator[Violation]:
     reading = endpoint.reading
     if not reading.disaggregated and (reading.server is None or reading.server.name != "vLLM"):
         return
+    asked = {server.name: server.gpus for server in reading.servers if server.gpus}
+    if reading.disaggregated and len(set(asked.values())) > 1:
+        # Both roles have the one size: no size is right for both.
+        if any(server.engine_gpus not in (None, server.gpus) for server in reading.servers):
+            wanted = " and ".join(f"{name} asks for {gpus} GPUs" for name, gpus in asked.items())
+            name = "gpus" if endpoint.spec is not None else "nvidia.com/gpu"
+            yield Violation(
+                endpoint.at(*reading.servers[-1].resources_path),
+                f"{wanted}, and both have the same parallel sizes",
+                f"give both the same {name}",
+                related=tuple(endpoint.at(*server.resources_path) for server in reading.servers),
+            )
+        return
     for server in reading.servers:
         ranks = server.engine_gpus
         if not server.gpus or ranks is None or ranks == server.gpus:

@@ -100,12 +100,12 @@ def metrics_port(endpoint: EndpointSubject) -> Iterator[Violation]:
     "DPD404",
     "The default metrics port is the server's",
     severity=Severity.ADVICE,
-    why=f"modelMetrics.port is {DEFAULT_METRICS_PORT} where nothing is said, and AWS's caching guide wants it equal to the invocation "
+    why=f"The metrics port is {DEFAULT_METRICS_PORT} where nothing is said, and AWS's caching guide wants it equal to the invocation "
     "port: otherwise the server's own metrics (TTFT, waiting requests, cache) are missing from dashboards and autoscaling.",
     sources=(CACHING_ROUTING_GUIDE, CRD_3_2),
 )
 def default_metrics_port(endpoint: EndpointSubject) -> Iterator[Violation]:
-    """Metrics on, no modelMetrics.port, and a server that listens elsewhere than on 8080."""
+    """Metrics on without `metrics.port` (in a manifest `metrics.modelMetrics.port`), and a server that listens elsewhere than on 8080."""
     port = _metrics_source(endpoint)
     if port is None or port == DEFAULT_METRICS_PORT or endpoint.get(*_METRICS_PORT) is not None:
         return

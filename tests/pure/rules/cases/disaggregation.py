@@ -8,6 +8,7 @@ from tests.pure.rules.kit import Case, both, colocated, devices, drop, endpoint,
 
 EFA = "vpc.amazonaws.com/efa"
 GPU = "nvidia.com/gpu"
+OTHER_GPU = {"instanceType": "ml.p5.48xlarge", "count": 2}
 
 
 def affinity(key: str) -> dict[str, Any]:
@@ -106,6 +107,12 @@ CASES = (
         "DPD032",
         raw(put("metadata|labels", {"kueue.x-k8s.io/queue-name": "team-a"})),
         raw(put("metadata|labels", {"kueue.x-k8s.io/queue-name": "team-a"}), colocated),
+    ),
+    Case(
+        "DPD033",
+        stack(platform("instanceGroups|other", OTHER_GPU), endpoint("prefill|instanceGroup", "gpu")),
+        # The only group of the type: the other role has no choice.
+        stack(endpoint("prefill|instanceGroup", "gpu")),
     ),
     Case(
         "DPD040",

@@ -54,6 +54,9 @@ CASES = (
         stack(put("aws:region", "ca-central-1"), platform("network|zone", "ca-central-1a")),
         stack(put("aws:region", "eu-west-1"), platform("network|zone", "eu-west-1a")),
     ),
+    Case("DPD513", stack(put("aws:region", "eu-nort-1")), stack(put("aws:region", "eu-north-2"))),
+    Case("DPD514", stack(put("aws:region", "eu-north-2")), stack(put("aws:region", "eu-north-1"))),
+    Case("DPD515", stack(platform("network|cidr", "172.32.0.0/16")), stack(platform("network|cidr", "172.31.0.0/16"))),
     Case("DPD521", stack(platform(f"{GPU}|zone", "us-east-2b")), stack(platform(f"{GPU}|zone", "us-east-2a"))),
     Case("DPD522", stack(platform(f"{SYSTEM}|instanceType", "ml.x9.large")), stack(platform(f"{SYSTEM}|instanceType", "ml.m5.24xlarge"))),
     Case(
