@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from dpd_infra.plan.project import Project, use_project
+from dpd_infra.spec.stack_file import read_stack_file
 from tests.conftest import ROOT
 from tests.docs import Snippet, snippets
 from tests.graph.recorder import run_program
@@ -24,4 +26,6 @@ def test_a_program_in_the_documents_runs(snippet: Snippet, preview: bool, monkey
 
     # What the documents' platform exports, where a program of theirs refers to it as another stack.
     stacks = {"acme/platform/prod": EXPORTED}
-    assert run_program(program, preview=preview, config={"aws:region": "us-east-2"}, stacks=stacks).resources
+    file = read_stack_file(ROOT / "stacks" / "Pulumi.dev.yaml")
+    config = {key: value if isinstance(value, str) else json.dumps(value) for key, value in file.config.items()}
+    assert run_program(program, preview=preview, config=config, stacks=stacks).resources
