@@ -80,11 +80,15 @@ def check_paths(paths: Sequence[str], operator: OperatorFacts | None = None) -> 
             yield check_bytes(sys.stdin.buffer.read(MAX_BYTES + 1), STDIN_NAME, None, operator)
             continue
         path = pathlib.Path(name)
-        for file in _files(path) if path.is_dir() else [path]:
+        closed: list[OSError] = []
+        for file in _files(path, closed) if path.is_dir() else [path]:
             real = os.path.realpath(file)
             if real not in seen:
                 seen.add(real)
                 yield check_file(file, operator, named=file is path)
+        for error in closed:
+            folder = str(error.filename or path)
+            yield CheckedFile(folder, pathlib.Path(folder), [unopened(folder, error)])
 
 
 def check_file(path: pathlib.Path, operator: OperatorFacts | None = None, *, named: bool = True) -> CheckedFile:
@@ -102,17 +106,21 @@ def check_bytes(
 ) -> CheckedFile:
     """Check a file's content."""
     checked = CheckedFile(file, path)
+    is_project = path is not None and path.name == PROJECT_FILE
     try:
-        checked.text = raw if isinstance(raw, SourceText) else decode(raw, file)
-        is_project = path is not None and path.name == PROJECT_FILE
-        if (is_project or not named) and (note := _not_ours(path, checked.text.text)):
+        text = raw if isinstance(raw, SourceText) else decode(raw, file)
+        if (is_project or not named) and (note := _not_ours(path, text.text)):
             checked.skipped.append(Note(file, 1, note))
             return checked
-        if _is_stack(path, checked.text):
+        checked.text = text
+        if _is_stack(path, text):
             _check_stack(checked, operator)
         else:
-            _check_manifests(checked, checked.text, operator)
+            _check_manifests(checked, text, operator)
     except YamlProblem as problem:
+        if checked.text is None and not named and isinstance(raw, bytes) and not _may_be_ours(path, raw):
+            checked.skipped.append(Note(file, 1, problem.what))
+            return checked
         checked.findings.append(unreadable(problem, file))
     except OSError as error:
         checked.findings.append(unopened(str(error.filename or file), error))
@@ -127,9 +135,12 @@ def unopened(file: str, error: OSError) -> Finding:
     return Finding(SHAPE_RULE, Severity.ERROR, (), what, why, "see that it is a file and that you may read it", file=file)
 
 
-def _files(folder: pathlib.Path) -> Iterator[pathlib.Path]:
-    """The YAML files below a folder in order; hidden folders are passed over, links to folders are not followed."""
-    for root, folders, names in os.walk(folder):
+def _files(folder: pathlib.Path, closed: list[OSError]) -> Iterator[pathlib.Path]:
+    """The YAML files below a folder in order; hidden folders are passed over, links to folders are not followed.
+
+    Folders that cannot be looked into are told in `closed`.
+    """
+    for root, folders, names in os.walk(folder, onerror=closed.append):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(names):
             path = pathlib.Path(root, name)
@@ -147,6 +158,11 @@ def _not_ours(path: pathlib.Path | None, text: str) -> str:
         return ""
     kinds = sorted(set(_KIND_LINE.findall(text)))
     return ", ".join(kinds) or "no Kubernetes object"
+
+
+def _may_be_ours(path: pathlib.Path | None, raw: bytes) -> bool:
+    """Whether a file of a folder that is no text could have been meant for us."""
+    return (path is not None and is_stack_file(path)) or any(KIND.encode(codec) in raw for codec in ("utf-8", "utf-16-le", "utf-16-be"))
 
 
 def _is_stack(path: pathlib.Path | None, text: SourceText) -> bool:

@@ -171,7 +171,8 @@ def _print(
 def _print_rest(checked: Sequence[CheckedFile], fixed: Sequence[tuple[CheckedFile, FixedFile]]) -> None:
     endpoints = sum(len(file.endpoints) for file in checked)
     files = sum(bool(file.endpoints or file.is_stack) for file in checked)
-    if any(file.text is not None for file in checked):
+    # Two versions of the operator have no file.
+    if not all(file.path is None and file.text is None and file.findings for file in checked):
         print(f"checked {endpoints} endpoint{'' if endpoints == 1 else 's'} in {files} file{'' if files == 1 else 's'}")
     for entry in _not_fixed(fixed):
         print(f"not fixed: {entry}")

@@ -107,6 +107,46 @@ def test_a_file_that_may_not_be_read_is_an_error_and_the_others_are_checked(dpd:
     assert [entry["file"] for entry in data["endpoints"]] == ["b.yaml"]
 
 
+def test_a_folder_that_may_not_be_looked_into_is_an_error(dpd: Dpd, monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("closed").mkdir()
+    Path("good.yaml").write_text(MANIFEST)
+    listed = os.scandir
+
+    def refuse(folder: Any) -> Any:
+        if str(folder).endswith("closed"):
+            raise PermissionError(13, "Permission denied", str(folder))
+        return listed(folder)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    data = json.loads(dpd("check", ".", "--json").out)
+    assert [(finding["file"], finding["what"]) for finding in data["findings"] if finding["severity"] == "error"] == [
+        ("./closed", "cannot be opened: permission denied")
+    ]
+    assert [entry["file"] for entry in data["endpoints"]] == ["good.yaml"]
+
+
+@pytest.mark.parametrize(
+    ("raw", "is_error"),
+    [
+        (bytes(range(128, 256)), False),
+        (b"#" * (17 * 1024 * 1024), False),
+        ("kind: Deployment # \xe9".encode("latin-1"), False),
+        ("kind: InferenceEndpointConfig # \xe9".encode("latin-1"), True),
+        (b"kind: InferenceEndpointConfig\n#" + b"#" * (17 * 1024 * 1024), True),
+        (b"\xff\xfe" + "kind: InferenceEndpointConfig\n".encode("utf-16-le") + b"\x00\xd8", True),
+    ],
+    ids=["binary", "large", "Latin-1", "Latin-1 of ours", "large of ours", "broken UTF-16 of ours"],
+)
+def test_what_cannot_be_read_in_a_folder_is_an_error_only_where_it_could_be_ours(dpd: Dpd, raw: bytes, is_error: bool) -> None:
+    Path("folder").mkdir()
+    Path("folder/other.yaml").write_bytes(raw)
+    data = json.loads(dpd("check", "folder", "--json").out)
+    assert bool(data["findings"]) == is_error
+    assert bool(data["skipped"]) != is_error
+    # Named by itself it is an error either way.
+    assert dpd("check", "folder/other.yaml").code == 1
+
+
 def test_a_device_without_an_end_is_read_up_to_the_limit(dpd: Dpd) -> None:
     before = time.process_time()
     run = dpd("check", "/dev/zero")
