@@ -36,13 +36,13 @@ TAGGABLE = frozenset(
         "aws:iam/role:Role",
         "aws:kms/key:Key",
         "aws:s3/bucket:Bucket",
-        "aws:s3/bucketObjectv2:BucketObjectv2",
         "aws:vpc/securityGroupEgressRule:SecurityGroupEgressRule",
         "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule",
         HYPERPOD_CLUSTER,
     }
 )
-"""Of the types that this library makes, those that take tags (pulumi-aws 7.51 and pulumi-aws-native 1.84: a `tags` argument)."""
+"""Of the types that this library makes, those that take tags (pulumi-aws 7.51 and pulumi-aws-native 1.84: a `tags` argument). An object in
+a bucket takes some too, and no bill is split by them."""
 
 _ROLES = frozenset({"aws:iam/role:Role", "aws-native:iam:Role"})
 _EKS_ISSUER = "oidc.eks."
@@ -70,9 +70,8 @@ def resources_are_tagged(resource: Registration, context: Context) -> Iterator[B
     wanted = [str(key) for key in context.config.get("keys") or ()]
     missing = [key for key in wanted if key not in tags]
     if missing:
-        yield Breach(
-            f"the tag{'s' if len(missing) > 1 else ''} {', '.join(missing)} are missing", "add them here or to the provider's defaultTags"
-        )
+        what = f"the tag {missing[0]} is missing" if len(missing) == 1 else f"the tags {', '.join(missing)} are missing"
+        yield Breach(what, "add it here or to the provider's defaultTags")
     elif not wanted and not tags.keys() - {"Name"}:
         yield Breach("it carries no tag beside its name", "add tags here or to the provider's defaultTags")
 

@@ -16,13 +16,22 @@ from dpd_infra.rules.subject import EndpointSubject
 from dpd_infra.spec.finding import Finding, pointer
 from dpd_infra.spec.operator import OperatorFacts
 
+BEYOND_THE_MANIFEST = frozenset(
+    {
+        *("DPD005", "DPD021", "DPD023", "DPD122", "DPD123", "DPD128", "DPD413", "DPD422", "DPD423", "DPD443", "DPD445"),
+        *("DPD550", "DPD551", "DPD553", "DPD571", "DPD580"),
+    }
+)
+"""Rules on an endpoint that read the stack file around it: its platform, its region, what it silences. A registration has none of that;
+`dpd check` and the components hold them."""
+
 _MANIFEST_KEYS = ("apiVersion", "kind", "metadata", "spec")
 
 
 def endpoint_policies() -> Iterator[ResourcePolicy]:
-    """One policy for each rule on an endpoint, under the rule's own id."""
+    """One policy for each rule that a manifest alone is enough for, under the rule's own id."""
     for rule in all_rules():
-        if rule.scope is EndpointSubject:
+        if rule.scope is EndpointSubject and rule.id not in BEYOND_THE_MANIFEST:
             yield ResourcePolicy(rule.id, rule.title, rule.severity, rule.why, rule.sources, ENDPOINT_TYPES.__contains__, _check(rule.id))
 
 
@@ -45,11 +54,12 @@ def findings(registration: Registration, operator: OperatorFacts | None) -> tupl
     unknown = next(unknown_places(manifest), None)
     if unknown is not None:
         raise NotKnownYet(unknown)
-    return _findings(json.dumps(manifest), operator)
+    return _findings(json.dumps(manifest), operator.addon_version if operator is not None else "")
 
 
 @lru_cache(maxsize=64)
-def _findings(manifest: str, operator: OperatorFacts | None) -> tuple[Finding, ...]:
+def _findings(manifest: str, addon_version: str) -> tuple[Finding, ...]:
     """Each policy asks for its own findings: the rules run once a manifest, together."""
     document: dict[str, Any] = json.loads(manifest)
+    operator = OperatorFacts(addon_version=addon_version) if addon_version else None
     return tuple(check_endpoint(manifest_subject(document, operator=operator)))
