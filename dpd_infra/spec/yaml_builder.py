@@ -19,6 +19,13 @@ MAX_VALUES = 100_000
 """What one document may hold, its anchors expanded. An endpoint has some hundreds."""
 
 _TAGS = "tag:yaml.org,2002:"
+_SCALAR, _ALIAS, _MAPPING, _MAPPING_END, _SEQUENCE_END = (
+    yaml.ScalarEvent,
+    yaml.AliasEvent,
+    yaml.MappingStartEvent,
+    yaml.MappingEndEvent,
+    yaml.SequenceEndEvent,
+)
 
 _new: Any = tuple.__new__
 """Makes a named tuple at half the cost of calling its class: there are two a value."""
@@ -87,21 +94,22 @@ class Builder:
         self._values += 1
         if self._values > MAX_VALUES:
             _stop(f"a document of more than {MAX_VALUES:,} values", event, "split it")
-        if isinstance(event, yaml.AliasEvent):
+        kind = type(event)
+        if kind is _ALIAS:
             return self._alias(event, depth)
         if depth > MAX_DEPTH:
             _stop(f"nested deeper than {MAX_DEPTH} levels", event)
         anchor = event.anchor
         if anchor is not None:
             self._anchors[anchor] = None
-        if isinstance(event, yaml.ScalarEvent):
+        if kind is _SCALAR:
             data = event.value
             if event.tag is not None and event.tag != "!":
                 data = _tagged(event, kubernetes=self._kubernetes)
             elif event.implicit[0]:
                 data = plain_value(data, kubernetes=self._kubernetes)
             node = _new(_Node, (data, None, 1, 0, event.start_mark.index, event.end_mark.index))
-        elif isinstance(event, yaml.MappingStartEvent):
+        elif kind is _MAPPING:
             _check_tag(event, "map")
             node = self._mapping(event, depth)
         else:
@@ -128,7 +136,7 @@ class Builder:
         data: list[Any] = []
         parts: list[Place] = []
         before, height = self._values, 0
-        while not isinstance(item := self._next(), yaml.SequenceEndEvent):
+        while type(item := self._next()) is not _SEQUENCE_END:
             node = self._node(item, depth + 1)
             mark = item.start_mark
             data.append(node.data)
@@ -142,8 +150,8 @@ class Builder:
         parts: dict[str, Place] = {}
         merged: list[_Node] = []
         before, height = self._values, 0
-        while not isinstance(head := self._next(), yaml.MappingEndEvent):
-            if not isinstance(head, yaml.ScalarEvent):
+        while type(head := self._next()) is not _MAPPING_END:
+            if type(head) is not _SCALAR:
                 _stop("a key that is a list, a mapping or an alias", head, "write the key out as text")
             key = head.value
             if head.implicit[0] and key == "<<":

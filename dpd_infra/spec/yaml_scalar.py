@@ -50,6 +50,8 @@ def plain_value(text: str, *, kubernetes: bool = False) -> Any:
 
 def key_text(key: str) -> str:
     """An unquoted key as kubectl's conversion to JSON writes it: `on` is `true`, `0x10` is `16`."""
+    if key.isidentifier() and key not in _KUBERNETES_WORDS:
+        return key
     value = plain_value(key, kubernetes=True)
     if isinstance(value, bool):
         return str(value).lower()
