@@ -29,6 +29,8 @@ STDIN_NAME = "<stdin>"
 _SUFFIXES = (".yaml", ".yml")
 _KIND_LINE = re.compile(r"^kind:[ \t]*[\"']?([A-Za-z0-9]+)", re.MULTILINE)
 _STACK_KEY = re.compile(r"^\s*[\"']?dpd-infra:", re.MULTILINE)
+_SECTION_LINE = re.compile(r"^\s*[\"']?[\w.:-]*\b(platform|endpoints)[\"']?\s*:", re.MULTILINE)
+"""A section of a stack file of ours, in whatever namespace."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +155,7 @@ def _not_ours(path: pathlib.Path | None, text: str) -> str:
     if path is not None and path.name == PROJECT_FILE:
         return "a Pulumi project file"
     if path is not None and is_stack_file(path):
-        return "" if _STACK_KEY.search(text) else "a stack file without a dpd-infra key"
+        return "" if _STACK_KEY.search(text) or _SECTION_LINE.search(text) else "a stack file without a dpd-infra key"
     if KIND in text:
         return ""
     kinds = sorted(set(_KIND_LINE.findall(text)))
@@ -177,8 +179,12 @@ def _is_stack(path: pathlib.Path | None, text: SourceText) -> bool:
 def _check_stack(checked: CheckedFile, operator: OperatorFacts | None) -> None:
     from dpd_infra.stack import load_file  # noqa: PLC0415 - raw manifests need no stack
 
-    checked.is_stack = True
     loaded = load_file(checked.path or pathlib.Path(checked.file), checked.text, operator)
+    if not loaded.is_ours:
+        # What another program's stack says of AWS is that program's.
+        checked.skipped.append(Note(checked.file, 1, "nothing of dpd-infra in it: no dpd-infra: key under config"))
+        return
+    checked.is_stack = True
     checked.findings += loaded.findings
     checked.by_document[0] = list(loaded.findings)
     checked.endpoints += loaded.subject.endpoints

@@ -33,7 +33,7 @@ from dpd_infra.rules.subject import StackSubject
 from dpd_infra.spec.aws import AwsSettings
 from dpd_infra.spec.network import NetworkSpec
 from dpd_infra.spec.platform import PlatformSpec
-from dpd_infra.stack import refuse_errors, running_aws_settings
+from dpd_infra.stack import platform_missing, refuse_errors, running_aws_settings
 
 
 class Platform(Component):
@@ -61,7 +61,7 @@ class Platform(Component):
     def __init__(
         self,
         name: str,
-        spec: PlatformSpec,
+        spec: PlatformSpec | None,
         *,
         aws_settings: AwsSettings | None = None,
         providers: Providers | None = None,
@@ -71,8 +71,11 @@ class Platform(Component):
         """Providers follow the standard `aws:` configuration unless `aws_settings` or ready `providers` are given.
 
         `hugging_face_tokens` has the secrets that the model store's models name, by their configuration keys. Raises `StackRefused` for a
-        spec that breaks a rule, before anything is registered, and `pulumi.RunError` for what `existing` names and is not there.
+        spec that breaks a rule, and for None, which a stack without a platform has, before anything is registered; and `pulumi.RunError`
+        for what `existing` names and is not there.
         """
+        if spec is None:
+            raise platform_missing()
         settings = aws_settings or running_aws_settings()
         refuse_errors(check(StackSubject(region=settings.region, platform=spec, operator=spec.operator_facts)))
         made = pieces(spec)

@@ -18,6 +18,7 @@ from dpd_infra.rules.report import block, report
 from dpd_infra.rules.subject import ENDPOINTS_PATH, PLATFORM_PATH, EndpointSubject, StackSubject
 from dpd_infra.spec.aws import CONFIG_NAMESPACE, AwsSettings, settings_data
 from dpd_infra.spec.base import Spec
+from dpd_infra.spec.config_keys import NAMESPACE, is_ours, key_findings
 from dpd_infra.spec.endpoint import EndpointName, EndpointSpec
 from dpd_infra.spec.finding import Finding, Path, Severity
 from dpd_infra.spec.operator import OperatorFacts
@@ -27,14 +28,12 @@ from dpd_infra.spec.shape_rule import SHAPE_RULE, unreadable
 from dpd_infra.spec.stack_file import Secret, StackFile, find_stack_file, read_stack_file
 from dpd_infra.spec.yaml_source import Document, SourceText, YamlProblem
 
-NAMESPACE = "dpd-infra"
-"""The configuration namespace of this library: `dpd-infra:platform`, `dpd-infra:endpoints`, `dpd-infra:operator`."""
-
 PLATFORM_KEY = PLATFORM_PATH[-1]
 ENDPOINTS_KEY = ENDPOINTS_PATH[-1]
 OPERATOR_KEY = f"{NAMESPACE}:operator"
 _SAID: ContextVar[set[tuple[str, str, str]] | None] = ContextVar("dpd_infra_said", default=None)
 """The warnings a program has logged: a stack's are found when it is read and again when its components are made."""
+_REGION: Path = ("config", "aws:region")
 _NAME = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?")
 
 
@@ -119,6 +118,8 @@ class LoadedStack:
     findings: tuple[Finding, ...]
     documents: dict[str, Document] = field(repr=False)
     """By file, for reports."""
+    is_ours: bool = True
+    """Whether anything in it is for this library."""
 
 
 def load_file(path: pathlib.Path, raw: bytes | SourceText | None = None, operator: OperatorFacts | None = None) -> LoadedStack:
@@ -170,9 +171,15 @@ def _aws_settings(config: Mapping[str, Any]) -> tuple[AwsSettings | None, list[F
         data = settings_data(config)
     except ValueError as error:
         why = "Every provider and `aws eks get-token` follow the same keys, so they have to be ones that all of them know."
-        return None, [_shape(("config", "aws:assumeRoles"), str(error), why, "change it as said")]
-    settings, found = build(AwsSettings, data, ("config",), "stack")
-    return settings, [replace(finding, path=_aws_path(finding.path)) for finding in found]
+        return None, [_shape(("config", "aws:assumeRoles"), str(error), why, "name one role: aws:assumeRoles: [{roleArn: …}]")]
+    return build(AwsSettings, data, ("config",), "stack", _aws_path)
+
+
+def platform_missing() -> StackRefused:
+    """The error of a program that makes a platform of a stack that has none."""
+    why = "The program makes a Platform of the stack's own, `stack.platform`, and the stack has none."
+    fix = f"write {PLATFORM_KEY}: {{name: inference-prod, …}} in the stack file, or make no Platform where stack.platform is None"
+    return _refused_in_program([_shape(PLATFORM_PATH, f"the needed key {PLATFORM_KEY!r} is missing", why, fix)], {})
 
 
 def refuse_errors(findings: Sequence[Finding]) -> None:
@@ -239,17 +246,19 @@ def _load(config: Mapping[str, Any], file: StackFile | None, instead: OperatorFa
         platform, operator = _with_operator(platform, operator, instead)
     facts = platform.operator_facts if platform else operator
     endpoints, found = _endpoints(config.get(str(ENDPOINTS_KEY)))
-    findings += found + _secrets(config)
-    region = aws.region if aws else None
-    subject = _subject(region, platform, facts, endpoints)
+    # A running program is told of our own keys alone; its file has those that were misspelt.
+    written = file.config if file is not None else config
+    findings += found + _secrets(config) + key_findings(written)
+    region = aws.region if aws and not any(finding.path == _REGION and finding.patch is None for finding in findings) else None
+    subject = _subject(region, platform, facts, endpoints, aws.region if aws else "")
     # A value with a patch was read as it was meant, so what the rules say of it holds.
-    refused = [finding.path for finding in findings if finding.patch is None]
+    refused = [place for finding in findings if finding.patch is None for place in (finding.path, *finding.related)]
     findings += check(subject, refused=refused)
     placed = _placed(findings, file)
     spec = None
     if aws is not None and not errors(findings):
         spec = StackSpec(aws=aws, platform=platform, operator=operator, endpoints=endpoints)
-    return LoadedStack(spec, subject, tuple(placed), {file.file: file.document} if file else {})
+    return LoadedStack(spec, subject, tuple(placed), {file.file: file.document} if file else {}, is_ours(written))
 
 
 def _with_operator(
@@ -266,12 +275,13 @@ def _with_operator(
 
 
 def _subject(
-    region: str | None, platform: PlatformSpec | None, facts: OperatorFacts | None, endpoints: Mapping[str, EndpointSpec]
+    region: str | None, platform: PlatformSpec | None, facts: OperatorFacts | None, endpoints: Mapping[str, EndpointSpec], rendered: str
 ) -> StackSubject:
+    """What the rules read; manifests are `rendered` with a region that stands in where none was written."""
     stack = StackSubject(region=region, platform=platform, operator=facts)
     subjects = {}
     for name, spec in endpoints.items():
-        subjects[name] = EndpointSubject(name, render_endpoint(name, spec, _context(name, region or "", facts)), spec, stack, facts)
+        subjects[name] = EndpointSubject(name, render_endpoint(name, spec, _context(name, rendered, facts)), spec, stack, facts)
     # Endpoints look at the stack and the stack at its endpoints: the one object that both know is completed here.
     object.__setattr__(stack, "endpoints", subjects)
     return stack

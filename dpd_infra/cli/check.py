@@ -164,7 +164,8 @@ def _print(
         if diff:
             print(diff)
         documents = {file.file: document for file in checked if (document := file.document) is not None}
-        print_report(findings, documents, sys.stdout)
+        if findings or any(file.is_stack or file.endpoints for file in checked):
+            print_report(findings, documents, sys.stdout)
         _print_rest(checked, fixed)
 
 

@@ -80,7 +80,10 @@ def _findings(rule: Rule, subject: Any, name: str, refused: tuple[Path, ...]) ->
 
 
 def _rests_on(violation: Violation, refused: tuple[Path, ...]) -> bool:
-    return bool(refused) and any(_touches(place, refused) for place in (violation.at, *violation.related))
+    if not refused:
+        return False
+    # A list that an entry was taken out of says no more than one that was refused.
+    return _touches(violation.at, refused) or any(_touches(place, refused) or _holds(place, refused) for place in violation.related)
 
 
 def _finding(rule: Rule, violation: Violation, subject: str) -> Finding:
@@ -107,6 +110,10 @@ def _sources(sources: tuple[Source, ...]) -> str:
 
 def _touches(place: Path, refused: tuple[Path, ...]) -> bool:
     return any(place[: len(other)] == other for other in refused)
+
+
+def _holds(place: Path, refused: tuple[Path, ...]) -> bool:
+    return any(other[: len(place)] == place for other in refused)
 
 
 def _is_silenced(stack: StackSubject, finding: Finding) -> str:

@@ -19,7 +19,7 @@ CREDENTIAL_KEYS = ("accessKey", "secretKey", "token")
 _INTEGER_KEYS = ("maxRetries", "tokenBucketRateLimiterCapacity")
 """The keys of pulumi-aws that hold numbers; `pulumi config set` writes them as text."""
 
-RoleArn = Annotated[str, Field(pattern=r"^arn:aws[a-z-]*:iam::[0-9]{12}:role/.+$")]
+RoleArn = Annotated[str, Field(pattern=r"^arn:aws[a-z-]*:iam::[0-9]{12}:role/.+$", examples=["arn:aws:iam::111122223333:role/deployer"])]
 """The ARN of an IAM role."""
 
 
@@ -57,8 +57,8 @@ class AssumeRole(Spec):
 class AwsSettings(Spec):
     """The region, the credentials' way and the tags that hold for every AWS call of a stack."""
 
-    region: str = Field(pattern=r"^[a-z]{2,3}(-[a-z]+)+-[0-9]$")
-    """The region."""
+    region: str = Field(pattern=r"^[a-z]{2,3}(-[a-z]+)+-[0-9]$", examples=["us-east-2"])
+    """The AWS region that everything is made in: every provider follows it, and the zones and the models' buckets go by it."""
     profile: str | None = None
     """A profile of the AWS config files."""
     assume_role: AssumeRole | None = None

@@ -12,7 +12,9 @@ from dpd_infra.spec.base import Spec, StrictBool, StrictInt
 from dpd_infra.spec.network import CidrBlock
 from dpd_infra.spec.vocabulary import AccessPolicy
 
-IamPrincipalArn = Annotated[str, Field(pattern=r"^arn:aws[a-z-]*:iam::[0-9]{12}:(role|user)/.+$")]
+IamPrincipalArn = Annotated[
+    str, Field(pattern=r"^arn:aws[a-z-]*:iam::[0-9]{12}:(role|user)/.+$", examples=["arn:aws:iam::111122223333:role/ci"])
+]
 """The ARN of an IAM role or user."""
 
 KmsKeyArn = Annotated[str, Field(pattern=r"^arn:aws[a-z-]*:kms:[a-z0-9-]+:[0-9]{12}:key/.+$")]
@@ -47,7 +49,7 @@ class ControlPlaneSpec(Spec):
     """The EKS cluster's name. None: the platform's name. A new name is a new cluster."""
     version: str = Field(default=DEFAULT_VERSION, pattern=r"^[0-9]+\.[0-9]+$")
     """The Kubernetes version, in quotes (YAML reads 1.30 as the number 1.3)."""
-    public_access_cidrs: tuple[CidrBlock, ...] = ()
+    public_access_cidrs: tuple[CidrBlock, ...] = Field(default=(), examples=[["203.0.113.0/24"]])
     """Who reaches the API endpoint from outside the VPC. Empty: nobody, which needs `private: true`."""
     private: StrictBool = False
     """Say that whoever deploys reaches the VPC's private endpoint (VPN, peering, a runner in the VPC). Without it and without

@@ -12,13 +12,13 @@ from dpd_infra.spec.cluster import ClusterName, InstanceGroupSpec
 from dpd_infra.spec.network import Zone
 from dpd_infra.spec.operator import ADDON_VERSION_PATTERN
 
-VpcId = Annotated[str, StringConstraints(pattern=r"^vpc-[0-9a-f]+$")]
+VpcId = Annotated[str, StringConstraints(pattern=r"^vpc-[0-9a-f]+$"), Field(examples=["vpc-0123456789abcdef0"])]
 """The id of a VPC."""
 
-SubnetId = Annotated[str, StringConstraints(pattern=r"^subnet-[0-9a-f]+$")]
+SubnetId = Annotated[str, StringConstraints(pattern=r"^subnet-[0-9a-f]+$"), Field(examples=["subnet-0123456789abcdef0"])]
 """The id of a subnet."""
 
-SecurityGroupId = Annotated[str, StringConstraints(pattern=r"^sg-[0-9a-f]+$")]
+SecurityGroupId = Annotated[str, StringConstraints(pattern=r"^sg-[0-9a-f]+$"), Field(examples=["sg-0123456789abcdef0"])]
 """The id of a security group."""
 
 ClusterArn = Annotated[str, StringConstraints(pattern=r"^arn:aws[a-z-]*:sagemaker:[a-z0-9-]+:[0-9]{12}:cluster/[a-z0-9]+$")]

@@ -22,17 +22,17 @@ def _network_address(text: str) -> str:
     return text
 
 
-CidrBlock = Annotated[str, AfterValidator(_network_address)]
+CidrBlock = Annotated[str, AfterValidator(_network_address), Field(examples=["10.0.0.0/16"])]
 """An IPv4 block in CIDR form with no host bits set, `10.0.0.0/16`."""
 
-Zone = Annotated[str, Field(pattern=r"^[a-z]{2,3}(-[a-z]+)+-[0-9][a-h]$")]
+Zone = Annotated[str, Field(pattern=r"^[a-z]{2,3}(-[a-z]+)+-[0-9][a-h]$", examples=["us-east-2a"])]
 """The name of an availability zone, `us-east-2a`. Local and wavelength zones do not hold HyperPod nodes."""
 
 
-ServiceName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9-]+(\.[a-z0-9-]+)*$")]
+ServiceName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9-]+(\.[a-z0-9-]+)*$"), Field(examples=["aps-workspaces"])]
 """The end of an endpoint service's name, `ecr.api` for com.amazonaws.us-east-2.ecr.api."""
 
-RouteTableId = Annotated[str, StringConstraints(pattern=r"^rtb-[0-9a-f]+$")]
+RouteTableId = Annotated[str, StringConstraints(pattern=r"^rtb-[0-9a-f]+$"), Field(examples=["rtb-0123456789abcdef0"])]
 """The id of a route table."""
 
 
@@ -58,13 +58,13 @@ class NetworkSpec(Spec):
 
     zone: Zone = Field(examples=["us-east-2a"])
     """The GPU zone. EFA traffic cannot cross zones, so every GPU group and its one subnet live here (HyperPod prerequisites)."""
-    control_plane_zones: tuple[Zone, ...] = ()
+    control_plane_zones: tuple[Zone, ...] = Field(default=(), examples=[["us-east-2a", "us-east-2b"]])
     """The zones of the EKS subnets: two or more, the GPU zone among them (EKS needs two). Empty: the GPU zone and one other of its
     region."""
     cidr: CidrBlock = "10.0.0.0/16"
     """The VPC's block, /16 to /20. Its upper half is the GPU subnet, which can never be resized afterwards. With `routeTableId` the block
     that the existing VPC has, which must then be written."""
-    gpu_cidr: CidrBlock | None = None
+    gpu_cidr: CidrBlock | None = Field(default=None, examples=["10.1.0.0/16"])
     """A block of its own for the GPU subnet, associated with the VPC as a secondary one when it lies outside `cidr`. None: the upper half
     of `cidr`."""
     route_table_id: RouteTableId | None = None

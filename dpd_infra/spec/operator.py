@@ -15,7 +15,7 @@ ADDON_VERSION_PATTERN = r"^v[0-9]+\.[0-9]+\.[0-9]+-eksbuild\.[0-9]+$"
 class OperatorFacts(Spec):
     """What rules must know of an operator before anything is registered."""
 
-    addon_version: str = Field(pattern=ADDON_VERSION_PATTERN)
+    addon_version: str = Field(pattern=ADDON_VERSION_PATTERN, examples=["v1.4.0-eksbuild.1"])
     """The EKS add-on version that is installed, or at least expected."""
     closed_network: StrictBool = False
     """The nodes reach AWS's APIs alone (`network.egress: endpoints`): no public image, no Hugging Face hub."""

@@ -21,7 +21,7 @@ from dpd_infra.spec.vocabulary import Egress
 PlatformName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9]*(-[a-z0-9]+)*$", max_length=40)]
 """Lower case, digits and single hyphens: it becomes part of bucket, role and cluster names."""
 
-BucketName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$")]
+BucketName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$"), Field(examples=["my-models"])]
 """The name of an S3 bucket."""
 
 
@@ -32,7 +32,7 @@ TeamName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-
 class PlatformSpec(Spec):
     """Network, EKS control plane, HyperPod cluster and inference operator."""
 
-    name: PlatformName = Field(examples=["inference"])
+    name: PlatformName = Field(examples=["inference-prod"])
     """The platform's name: the default name of the EKS and the HyperPod cluster."""
     existing: ExistingSpec = section()
     """What is there already. Its steps are read and never changed, and their own sections below are then left out."""

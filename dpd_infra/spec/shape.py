@@ -6,15 +6,17 @@ import copy
 import difflib
 import re
 import typing
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from dpd_infra.spec.base import Spec, documentation
 from dpd_infra.spec.finding import Finding, Patch, Path, Severity, pointer
+from dpd_infra.spec.shape_examples import example_named, example_of, with_example
 from dpd_infra.spec.shape_rule import SHAPE_RULE
 from dpd_infra.spec.shape_words import fix, is_kind, kinds, meant, message, shown
 
@@ -40,12 +42,15 @@ class _Refusal:
         return self.detail["type"] == "missing"
 
 
-def build(model: type[SpecT], data: Any, path: Path, subject: str) -> tuple[SpecT | None, list[Finding]]:
+def build(
+    model: type[SpecT], data: Any, path: Path, subject: str, place: Callable[[Path], Path] = lambda path: path
+) -> tuple[SpecT | None, list[Finding]]:
     """Build a spec from a file's data; where parts are refused, build it from the rest so that the rules still speak of that.
 
     A value whose meaning is plain (a number for text) is read as it was meant. A needed key that is missing or refused is stood in for by
     the field's documented example; where it has none, what holds it is left out. Returns the spec (None where too little is left) and a
-    finding for each refused part; with findings the spec is good for nothing but finding more of them.
+    finding for each refused part, at the `place` of its path in the file; with findings the spec is good for nothing but finding more of
+    them.
     """
     findings: list[Finding] = []
     left = copy.deepcopy(data)
@@ -57,7 +62,8 @@ def build(model: type[SpecT], data: Any, path: Path, subject: str) -> tuple[Spec
             refusals = _refusals(left, error.errors(include_url=False))
             # Validators across fields run only once the fields are sound, so their refusals come in later rounds.
             new = refusals if round_number == 0 else [refusal for refusal in refusals if _is_news(refusal, taken_out)]
-            findings += [_finding(model, refusal, path, subject) for refusal in new]
+            new = [refusal for refusal in new if not (refusal.is_missing and _is_misspelt(model, refusal, refusals))]
+            findings += [_finding(model, refusal, path, subject, place) for refusal in new]
             taken_out += [refusal.steps for refusal in refusals if refusal.meant is None]
             if not isinstance(left, dict) or not _mend(model, left, refusals):
                 break
@@ -92,6 +98,18 @@ def _is_news(refusal: _Refusal, taken_out: list[Path]) -> bool:
     return not any(re.search(rf"\b{re.escape(str(key))}\b", refusal.detail["msg"]) for key in below)
 
 
+def _is_misspelt(model: type[BaseModel], missing: _Refusal, refusals: list[_Refusal]) -> bool:
+    """Whether a missing key is there under a name that is near to it: the unknown key says so already."""
+    owner, *_ = _documentation(model, missing.steps)
+    unknown = [other.steps for other in refusals if other.detail["type"] == "extra_forbidden" and other.steps[:-1] == missing.steps[:-1]]
+    return any(missing.steps[-1] in _near(steps, _keys(owner)) for steps in unknown)
+
+
+def _near(steps: Path, known: list[str]) -> list[str]:
+    """The known key that an unknown one was meant to be; empty where none is near."""
+    return difflib.get_close_matches(str(steps[-1]), known, n=1, cutoff=0.6)
+
+
 def _mend(model: type[BaseModel], left: Any, refusals: list[_Refusal]) -> bool:
     """Take what is refused out of the data and stand in for what is missing. False where nothing more can be done."""
     # Deepest and last first, so that list positions stay true while items are taken out.
@@ -102,7 +120,7 @@ def _mend(model: type[BaseModel], left: Any, refusals: list[_Refusal]) -> bool:
     ]
     for refusal in refusals:
         if refusal.is_missing:
-            owner, _ = _documentation(model, refusal.steps)
+            owner, *_ = _documentation(model, refusal.steps)
             field = _field(owner, str(refusal.steps[-1])) if owner else None
             examples = field.examples if field is not None else None
             mended.append(_put(left, refusal.steps, examples[0]) if examples else _remove(left, refusal.steps[:-1]))
@@ -121,34 +139,37 @@ def _put(data: Any, path: Path, value: Any) -> bool:
     return True
 
 
-def _finding(model: type[BaseModel], refusal: _Refusal, prefix: Path, subject: str) -> Finding:
+def _finding(model: type[BaseModel], refusal: _Refusal, prefix: Path, subject: str, place: Callable[[Path], Path]) -> Finding:
     detail, steps = refusal.detail, refusal.steps
-    owner, field_doc = _documentation(model, steps)
-    path = prefix + steps
+    owner, field_doc, field, below = _documentation(model, steps)
+    path = place(prefix + steps)
+    example, related = example_of(field, below), ()
     found = "" if refusal.is_missing else shown(detail.get("input"))
     match detail["type"]:
         case "extra_forbidden":
             known = _keys(owner)
-            near = difflib.get_close_matches(str(steps[-1]), known, n=1, cutoff=0.6)
+            near = _near(steps, known)
             what = f"unknown key {str(steps[-1])!r}"
             fixed = f"did you mean {near[0]!r}?" if near else f"remove it; the keys here are: {', '.join(known)}"
+            related = tuple(place((*prefix, *steps[:-1], key)) for key in near)
             why = "An unknown key is refused rather than ignored: a misspelt setting would silently keep its default."
         case "missing":
-            what = f"the needed key {str(steps[-1])!r} is missing"
+            what = f"the needed key {str(path[-1])!r} is missing"
             why = field_doc or "It has no default."
-            fixed = f"add {pointer(path)}"
+            fixed = f"add {pointer(path)}{f', for example {path[-1]}: {example}' if example else ''}"
         case "value_error":
             what = detail["msg"].removeprefix("Value error, ")
             why = field_doc or "The parts of this section contradict each other."
-            fixed = "change it as said"
+            section = next(iter(_models_in(field.annotation)), None) if field is not None else None if steps else model
+            fixed = with_example("change it as said", example_named(section.model_fields, what) if section else example)
         case _:
             what = f"{refusal.must}, found {found}" if found else refusal.must
             why = field_doc or "The value has the wrong shape."
-            fixed = fix(detail, refusal.must)
+            fixed = with_example(fix(detail, refusal.must), example)
     patch = None if refusal.meant is None else Patch(path, refusal.meant)
     value = detail.get("input") if found and not refusal.is_missing else None
     value = value if not isinstance(value, str) or len(value) <= 200 else f"{value[:200]}…"
-    return Finding(SHAPE_RULE, Severity.ERROR, path, what, why, fixed, value=value, patch=patch, subject=subject)
+    return Finding(SHAPE_RULE, Severity.ERROR, path, what, why, fixed, value=value, patch=patch, subject=subject, related=related)
 
 
 def _real_steps(data: Any, loc: tuple[int | str, ...], *, missing: bool) -> Path:
@@ -168,21 +189,23 @@ def _real_steps(data: Any, loc: tuple[int | str, ...], *, missing: bool) -> Path
     return tuple(steps)
 
 
-def _documentation(model: type[BaseModel], steps: Path) -> tuple[type[BaseModel] | None, str]:
-    """The model that owns the last step, and the documentation of the field it names."""
+def _documentation(model: type[BaseModel], steps: Path) -> tuple[type[BaseModel] | None, str, FieldInfo | None, int]:
+    """The model that owns the last step; the documentation of the last field on the way, the field, and how many steps go below it."""
     candidates: list[type[BaseModel]] = [model]
     owner: type[BaseModel] | None = model
-    text = ""
+    text, last, below = "", None, 0
     for step in steps:
+        below += 1
         entering = [(candidate, field) for candidate in candidates if (field := _field(candidate, str(step))) is not None]
         if entering:
             owner, field = entering[0]
+            last, below = field, 0
             name = next(name for name, known in owner.model_fields.items() if known is field)
             text = " ".join(documentation(owner).get(name, "").split())
             candidates = list(_models_in(field.annotation))
         elif candidates:
             owner = candidates[0]
-    return owner, text
+    return owner, text, last, below
 
 
 def _field(model: type[BaseModel], key: str) -> Any:

@@ -86,6 +86,8 @@ def meant(detail: ErrorDetails) -> Any:
     value = detail.get("input")
     match detail["type"]:
         case "string_type" if isinstance(value, (int, float)):
+            if _may_have_lost_a_zero(detail):
+                return None
             return str(value).lower() if isinstance(value, bool) else str(value)
         case "int_type" if isinstance(value, str) and value.isascii() and value.removeprefix("-").isdigit() and len(value) < 20:
             return int(value)
@@ -100,8 +102,22 @@ def meant(detail: ErrorDetails) -> Any:
         case "string_pattern_mismatch" if isinstance(value, str) and re.search(detail.get("ctx", {})["pattern"], f"ml.{value}"):
             # The instance types of SageMaker carry a prefix that those of EC2 do not.
             return f"ml.{value}" if detail.get("ctx", {})["pattern"].startswith(r"^ml\.") else None
+        case "string_pattern_mismatch" if isinstance(value, str) and _is_zone_for_region(detail):
+            return value[:-1]
         case _:
             return None
+
+
+def _may_have_lost_a_zero(detail: ErrorDetails) -> bool:
+    """Whether a number stands for a version whose last zero YAML has dropped: 1.3 is what it makes of 1.30."""
+    value = detail.get("input")
+    return isinstance(value, float) and str(detail["loc"][-1]).lower().endswith("version") and bool(re.fullmatch(r"\d+\.\d", str(value)))
+
+
+def _is_zone_for_region(detail: ErrorDetails) -> bool:
+    """Whether an availability zone stands where a region is asked for."""
+    zone, pattern = str(detail.get("input")), detail.get("ctx", {})["pattern"]
+    return bool(re.fullmatch(r"[a-z-]+-[0-9][a-z]", zone) and re.search(pattern, zone[:-1]))
 
 
 def fix(detail: ErrorDetails, must: str) -> str:
@@ -114,6 +130,10 @@ def fix(detail: ErrorDetails, must: str) -> str:
             return f"take the quotes away: {number}"
         case "bool_type", bool(flag):
             return f"write {str(flag).lower()}"
+        case "string_type", None if _may_have_lost_a_zero(detail):
+            return f'put it in quotes as it is meant, "{value}0" or "{value}": without them YAML reads a number, and 1.30 is 1.3'
+        case "string_pattern_mismatch", str(text) if _is_zone_for_region(detail):
+            return f"that is a zone: write {text}"
         case _, str(text):
             return f"write {text}"
     if value is None:

@@ -111,14 +111,24 @@ def _project_defaults(folder: pathlib.Path) -> dict[str, Any]:
 
 def find_stack_file(root: pathlib.Path, stack: str) -> pathlib.Path | None:
     """The file of a stack of the project in `root`, or None: in `stackConfigDir`, `/` in the name read as `-`, as Pulumi looks."""
-    folder = root
-    project = root / PROJECT_FILE
-    if project.is_file():
-        data = load_document(project.read_bytes(), str(project)).data
-        if isinstance(data, dict) and isinstance(data.get("stackConfigDir"), str):
-            folder = root / data["stackConfigDir"]
+    folder = _config_folder(root)
     for suffix in _SUFFIXES:
         path = folder / f"{_PREFIX}{stack.rsplit('/', 1)[-1] if stack.count('/') == 2 else stack.replace('/', '-')}{suffix}"
         if path.is_file():
             return path
     return None
+
+
+def stacks_there(root: pathlib.Path) -> list[str]:
+    """The stacks of the project in `root` that have a file, in order."""
+    return sorted({stack_name(path) for path in _config_folder(root).glob(f"{_PREFIX}*") if is_stack_file(path) and path.is_file()})
+
+
+def _config_folder(root: pathlib.Path) -> pathlib.Path:
+    """Where a project keeps its stack files: its `stackConfigDir`, or its own folder."""
+    project = root / PROJECT_FILE
+    if project.is_file():
+        data = load_document(project.read_bytes(), str(project)).data
+        if isinstance(data, dict) and isinstance(data.get("stackConfigDir"), str):
+            return root / data["stackConfigDir"]
+    return root

@@ -66,7 +66,12 @@ def old_driver() -> Any:
     return dpd.NodeAddons("part", spec, account=ACCOUNT_FACTS, control_plane=control_plane(), cluster=cluster())
 
 
+def no_platform() -> None:
+    dpd.Platform("inference", None)
+
+
 BROKEN: dict[str, tuple[Callable[[], Any], str, str]] = {
+    "a stack without a platform": (no_platform, "DPD000", "dpd-infra:platform"),
     "a zone of another region": (network, "DPD503", "network.zone"),
     "an API nobody reaches": (unreachable, "DPD501", "controlPlane"),
     "a Kubernetes version that is too old": (too_old, "DPD502", "controlPlane.version"),

@@ -34,7 +34,7 @@ EndpointName = Annotated[str, StringConstraints(pattern=r"^[a-z]([-a-z0-9]*[a-z0
 Namespace = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", max_length=63)]
 """A Kubernetes namespace."""
 
-InstanceTypeName = Annotated[str, StringConstraints(pattern=r"^ml\..*")]
+InstanceTypeName = Annotated[str, StringConstraints(pattern=r"^ml\..*"), Field(examples=["ml.p5.48xlarge"])]
 """A HyperPod instance type with its prefix, `ml.p5.48xlarge` (CRD)."""
 
 _FIXED = (("apiVersion",), ("kind",), ("status",), ("metadata", "name"), ("metadata", "namespace"))
@@ -48,7 +48,7 @@ class EndpointSpec(Spec):
 
     model: ModelSpec
     """What is served."""
-    instance_type: InstanceTypeName | None = None
+    instance_type: InstanceTypeName | None = Field(default=None, examples=["ml.p5.48xlarge"])
     """The instance type of all of its pods. DPD supports ml.p5, p5e, p5en .48xlarge and ml.p6-b200, p6-b300 .48xlarge."""
     instance_types: tuple[InstanceTypeName, ...] | None = Field(default=None, min_length=1)
     """Several types in order of preference (operator 2.3)."""

@@ -9,14 +9,14 @@ from pydantic import Field, StringConstraints, model_validator
 from dpd_infra.spec.base import Spec, StrictBool
 from dpd_infra.spec.inference_endpoint_config.fields import CoreObject
 
-Region = Annotated[str, StringConstraints(pattern=r"^[a-z]{2}(-[a-z]+)+-[0-9]$")]
+Region = Annotated[str, StringConstraints(pattern=r"^[a-z]{2}(-[a-z]+)+-[0-9]$"), Field(examples=["us-east-2"])]
 """An AWS region, `us-east-2`."""
 
 
 class S3Source(Spec):
     """A model in an S3 bucket, mounted by the S3 CSI driver."""
 
-    bucket: Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$")]
+    bucket: Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$")] = Field(examples=["my-models"])
     """The bucket's name, not its URI."""
     prefix: str | None = None
     """The folder of the model in the bucket. None: the bucket itself."""
@@ -58,7 +58,7 @@ class HuggingFaceToken(Spec):
 class HuggingFaceSource(Spec):
     """A model of the Hugging Face hub, downloaded by an init container (operator 3.1.2); nodes need a way out."""
 
-    model_id: str = Field(pattern=r"^[a-zA-Z0-9_.-]+/[a-zA-Z0-9_.-]+$")
+    model_id: str = Field(pattern=r"^[a-zA-Z0-9_.-]+/[a-zA-Z0-9_.-]+$", examples=["meta-llama/Llama-3.3-70B-Instruct"])
     """`organisation/model`."""
     revision: str | None = Field(default=None, pattern=r"^[0-9a-f]{40}$")
     """The commit, all 40 characters. None: the operator takes `main`, which may change between two pods."""
@@ -83,7 +83,7 @@ class KubernetesVolumeSource(Spec):
 class ModelSpec(Spec):
     """What is served. Exactly one of s3, fsx, huggingFace and kubernetesVolume says where it is."""
 
-    name: str = Field(max_length=63, pattern=r"^[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}")
+    name: str = Field(max_length=63, pattern=r"^[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}", examples=["my-model"])
     """The model's name in SageMaker and in the metrics, 63 characters at most (CRD)."""
     version: str | None = None
     """The model's version in SageMaker."""
@@ -91,7 +91,7 @@ class ModelSpec(Spec):
     """Copy the files into memory before the server loads them, where they fit. None: the operator's default, no."""
     location: str | None = None
     """The model's folder in its source; for s3 it is `s3.prefix`."""
-    s3: S3Source | None = None
+    s3: S3Source | None = Field(default=None, examples=[{"bucket": "my-models", "prefix": "Llama-3.3-70B-Instruct"}])
     """A bucket."""
     fsx: FsxSource | None = None
     """A file system."""

@@ -161,7 +161,7 @@ CASES: dict[str, Case] = {
         "namespace: My_NS",
         "namespace",
         "must match ^[a-z0-9]([-a-z0-9]*[a-z0-9])?$, found 'My_NS'",
-        "write a value of that form",
+        "write a value of that form, for example default",
         None,
     ),
     "an entry that empties its list": (
@@ -175,7 +175,7 @@ CASES: dict[str, Case] = {
         "instanceTypes: [ml.p5.48xlarge]",
         "",
         "say exactly one of instanceType, instanceTypes, nodeAffinity; here are instanceType, instanceTypes",
-        "change it as said",
+        "change it as said, for example instanceType: ml.p5.48xlarge",
         None,
     ),
     "a fixed field overridden": (
@@ -189,7 +189,7 @@ CASES: dict[str, Case] = {
         "model: {name: m, s3: {bucket: my-models}, location: x}\ninstanceType: ml.p5.48xlarge",
         "model",
         "for s3 the folder is s3.prefix; location stands beside the other sources",
-        "change it as said",
+        "change it as said, for example s3: {bucket: my-models, prefix: Llama-3.3-70B-Instruct}",
         None,
     ),
     "an instance type of EC2": (

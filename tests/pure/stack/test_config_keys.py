@@ -1,0 +1,128 @@
+"""A key of a stack file that nothing reads is said: misspelt, in another namespace, or in a file with nothing of ours at all."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dpd_infra.spec.config_keys import SECTIONS, is_ours, key_findings
+from dpd_infra.spec.finding import pointer
+from dpd_infra.stack import load_file, platform_missing
+from tests.pure.stack.test_bad_stacks import GOOD, write
+
+PLATFORM: dict[str, Any] = {"name": "x", "instanceGroups": {"gpu": {"instanceType": "ml.p5.48xlarge", "count": 2}}}
+ENDPOINTS: dict[str, Any] = {"llama": {"model": {"name": "m"}, "prefill": {"replicas": 1}}}
+TOKEN = {"llama": {"model": {"huggingFace": {"modelId": "a/b", "token": {"configKey": "dpd-infra:huggingFaceToken"}}}}}
+
+
+def said(config: dict[str, Any]) -> list[tuple[str, str]]:
+    return [(str(found.path[-1]), found.fix) for found in key_findings(config)]
+
+
+@pytest.mark.parametrize("section", SECTIONS)
+@pytest.mark.parametrize("at", [0, 1, -1])
+@pytest.mark.parametrize("value", [{"name": "x"}, [1], "x"])
+def test_a_section_with_a_letter_left_out_is_asked_about(section: str, at: int, value: Any) -> None:
+    wrong = section[:-1] if at == -1 else section[:at] + section[at + 1 :]
+    assert said({f"dpd-infra:{wrong}": value}) == [(f"dpd-infra:{wrong}", f"did you mean dpd-infra:{section}?")]
+
+
+@pytest.mark.parametrize(
+    ("config", "keys"),
+    [
+        ({"dpd-infra:platform": PLATFORM, "dpd-infra:alarms": {"email": "x"}}, ["dpd-infra:alarms"]),
+        ({"dpd-infra:platform": PLATFORM, "dpd-infra:alarms": ["x"]}, ["dpd-infra:alarms"]),
+        ({"mine:platform": PLATFORM}, ["mine:platform"]),
+        ({"dpd_infra:endpoints": ENDPOINTS}, ["dpd_infra:endpoints"]),
+        ({"platform": PLATFORM, "endpoints": ENDPOINTS}, ["platform", "endpoints"]),
+        ({"dpd-infra:endpoints": TOKEN, "dpd-infra:huggingFaceTokn": "x"}, ["dpd-infra:huggingFaceTokn"]),
+        # What a program may read itself, and what is another library's.
+        ({"dpd-infra:platform": PLATFORM, "dpd-infra:alarmEmail": "x", "dpd-infra:days": 3}, []),
+        ({"dpd-infra:endpoints": TOKEN, "dpd-infra:huggingFaceToken": "x", "dpd-infra:huggingFaceToken2": "x"}, []),
+        ({"shop:platform": {"size": 3}, "shop:endpoints": {"api": {"url": "x"}}, "shop:operator": {"name": "x"}}, []),
+        ({"dpd-infra:platform": PLATFORM, "shop:platform": PLATFORM}, []),
+    ],
+)
+def test_which_keys_are_said(config: dict[str, Any], keys: list[str]) -> None:
+    assert [key for key, _ in said(config)] == keys
+
+
+@given(
+    st.dictionaries(
+        st.text(max_size=20), st.recursive(st.none() | st.text(max_size=5), lambda part: st.lists(part) | st.dictionaries(st.text(), part))
+    )
+)
+def test_any_configuration_can_be_asked_about(config: dict[str, Any]) -> None:
+    assert bool(key_findings(config)) <= is_ours(config)
+
+
+@pytest.mark.parametrize(("key", "namespace"), [("platform", "mine"), ("platform", "dpd_infra"), ("endpoints", "my-project")])
+def test_a_stack_with_a_section_in_another_namespace_is_refused(tmp_path: Path, key: str, namespace: str) -> None:
+    loaded = load_file(write(tmp_path, GOOD.replace(f"dpd-infra:{key}", f"{namespace}:{key}")))
+    assert loaded.spec is None
+    assert f"write dpd-infra:{key}" in [found.fix for found in loaded.findings]
+
+
+@pytest.mark.parametrize("named", [True, False], ids=["named", "in a folder"])
+def test_a_stack_file_with_nothing_of_ours_is_not_called_good(tmp_path: Path, named: bool) -> None:
+    path = write(tmp_path, "config:\n  shop:size: 3\n  shop:platform: {a: 1}\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "dpd_infra", "check", str(path if named else tmp_path)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0
+    assert "nothing of dpd-infra in it" in done.stdout
+    assert "no findings" not in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("instanceGroups:", "instanceGroup:", ["did you mean 'instanceGroups'?"]),
+        ("network:", "netwrk:", ["did you mean 'network'?"]),
+        ("controlPlane:", "controlplane:", ["did you mean 'controlPlane'?"]),
+        ("name: inference-dev", "nme: inference-dev", ["did you mean 'name'?"]),
+        ("{zone: us-east-2a}", "{zon: us-east-2a}", ["did you mean 'zone'?"]),
+        ("model: {name", "model: {nam", ["did you mean 'name'?"]),
+        ("instanceType: ml.c5.4xlarge, count: 2}", "instanceTyp: ml.c5.4xlarge, count: 2}", ["did you mean 'instanceType'?"]),
+        ('"1.33"', "1.3", ['put it in quotes as it is meant, "1.30" or "1.3": without them YAML reads a number, and 1.30 is 1.3']),
+        ("  aws:region: us-east-2\n", "", ["add config.aws:region, for example aws:region: us-east-2"]),
+        ("aws:region: us-east-2", "aws:region: us-east-2a", ["that is a zone: write us-east-2"]),
+        ("zone: us-east-2a", "zone: us-east2a", ["write a value of that form, for example us-east-2a"]),
+        ("203.0.113.0/24", "203.0.113.5/24", ["change it as said, for example 203.0.113.0/24"]),
+        ("v1.4.0-eksbuild.1", "1.4.0", ["write a value of that form, for example v1.4.0-eksbuild.1"]),
+        ("name: inference-dev", "name: My_Platform", ["write a value of that form, for example inference-prod"]),
+        (
+            "network: {zone: us-east-2a}",
+            "network: {zone: us-east-2a, cidr: 10.0.0.0/8}",
+            ["change it as said, for example cidr: 10.0.0.0/16"],
+        ),
+        (
+            ", s3: {bucket: my-models, prefix: Llama-3.3-70B-Instruct}",
+            "",
+            ["change it as said, for example s3: {bucket: my-models, prefix: Llama-3.3-70B-Instruct}"],
+        ),
+    ],
+)
+def test_one_mistake_has_one_error_that_says_what_to_write(tmp_path: Path, old: str, new: str, said: list[str]) -> None:
+    assert GOOD.count(old) == 1
+    findings = load_file(write(tmp_path, GOOD.replace(old, new))).findings
+    assert [found.fix for found in findings if found.severity == "error"] == said
+    if old.strip().startswith("aws:region"):
+        assert [pointer(found.path) for found in findings if found.severity == "error"] == ["config.aws:region"]
+
+
+def test_the_patch_of_a_zone_for_a_region_is_at_the_key_of_the_file(tmp_path: Path) -> None:
+    loaded = load_file(write(tmp_path, GOOD.replace("aws:region: us-east-2", "aws:region: us-east-2a")))
+    assert [(found.patch.path, found.patch.value) for found in loaded.findings if found.patch and found.rule == "DPD000"] == [
+        (("config", "aws:region"), "us-east-2")
+    ]
+
+
+def test_a_program_that_makes_a_platform_of_none_is_told_the_key() -> None:
+    assert "dpd-infra:platform" in str(platform_missing())
