@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from importlib import import_module
 from keyword import iskeyword
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
 from dpd_infra.cli import COMMANDS
+from dpd_infra.cli._output import version
 
 
 class _LazyGroup(TyperGroup):
@@ -56,6 +57,16 @@ app = typer.Typer(
 )
 
 
+def _say_version(wanted: bool) -> None:
+    if wanted:
+        print(f"dpd-infra {version()}")
+        raise typer.Exit
+
+
 @app.callback()
-def _root() -> None:
+def _root(
+    show_version: Annotated[
+        bool, typer.Option("--version", callback=_say_version, is_eager=True, help="Print the version and stop.")
+    ] = False,
+) -> None:
     """Disaggregated prefill and decode on SageMaker HyperPod: check, render, rehearse."""

@@ -73,3 +73,13 @@ def existing_file(path: pathlib.Path, *, as_json: bool = False) -> pathlib.Path:
     if not path.is_file():
         fail(f"not a file: {path}", as_json=as_json, code=WRONG_USAGE)
     return path
+
+
+def version() -> str:
+    """The version of this library that is installed."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("dpd-infra")
+    except PackageNotFoundError:
+        return "0.0.0"

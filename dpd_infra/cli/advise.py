@@ -14,7 +14,7 @@ from dpd_infra.plan.advice.plot import plot_svg
 from dpd_infra.plan.advice.text import advice_text
 from dpd_infra.plan.advice.threshold import ThresholdAdvice
 
-SUMMARY = "Say whether to disaggregate under a load, with the same GPUs colocated beside it; threshold, strategy, buffer, simulation."
+SUMMARY = "Say whether to disaggregate.\n\nUnder a load, with the same GPUs colocated beside it; threshold, strategy, buffer, simulation."
 
 
 def main(arguments: Sequence[str]) -> int:

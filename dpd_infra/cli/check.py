@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NoReturn
 
 from dpd_infra.checking import CheckedFile, FixedFile, check_paths, fix_file, operator_named
-from dpd_infra.cli._output import FAILED, WRONG_USAGE, fail, findings_as_data, print_json, print_report
+from dpd_infra.cli._output import FAILED, WRONG_USAGE, fail, findings_as_data, print_json, print_report, version
 from dpd_infra.rules.check import errors
 from dpd_infra.spec.finding import Finding
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from dpd_infra.spec.operator import OperatorFacts
 
 
-SUMMARY = "Check stack files (Pulumi.<stack>.yaml) and InferenceEndpointConfig manifests. Exit code 1 where there is an error."
+SUMMARY = "Check stack files and manifests.\n\nPulumi.<stack>.yaml and InferenceEndpointConfig. Exit code 1 where there is an error."
 
 
 class _Parser(argparse.ArgumentParser):
@@ -148,7 +148,7 @@ def _print(
         from dpd_infra.rules.sarif import sarif_log
 
         # Not one line: people look at it too.
-        print(json_module.dumps(sarif_log(findings, _version(), FAILED if errors(findings) else 0), indent=1, ensure_ascii=False))
+        print(json_module.dumps(sarif_log(findings, version(), FAILED if errors(findings) else 0), indent=1, ensure_ascii=False))
     elif json:
         data = findings_as_data(findings) | {
             "endpoints": [{"file": file.file, "name": name} for file in checked for name in file.endpoints],
@@ -212,12 +212,3 @@ def _explain(rule_id: str, *, as_json: bool) -> None:
     print(f"  why:      {data['why']}")
     for source in data["sources"]:
         print(f"  source:   {source}")
-
-
-def _version() -> str:
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return version("dpd-infra")
-    except PackageNotFoundError:
-        return "0.0.0"

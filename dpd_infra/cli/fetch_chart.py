@@ -25,7 +25,10 @@ def command(
     force: Annotated[bool, typer.Option("--force", help="Replace an archive with other content.")] = False,
     json: Annotated[bool, typer.Option("--json", help="The result as JSON.")] = False,
 ) -> None:
-    """Pack HyperPod's dependencies chart into charts/, where `pulumi up` takes it from. Needs git, Helm and the network."""
+    """Pack HyperPod's dependencies chart.
+
+    It goes into charts/, where `pulumi up` takes it from. Needs git, Helm and the network.
+    """
     dependencies = DependenciesSpec() if file is None else _dependencies(file, as_json=json)
     other = "preinstalled" if dependencies.preinstalled else "oci" if dependencies.oci else None
     if other is not None:

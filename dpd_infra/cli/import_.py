@@ -19,7 +19,10 @@ def command(
     namespace: Annotated[str | None, typer.Option(help="The namespace of manifests that name none.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Print the entries for `dpd-infra:endpoints` that render back to the manifests of FILE. Exit code 1 where one cannot exactly."""
+    """Print stack entries for manifests.
+
+    The entries for `dpd-infra:endpoints` that render back to the manifests of FILE. Exit code 1 where one cannot exactly.
+    """
     entries, skipped = _read(file, namespace, as_json=json)
     if not entries:
         fail(f"{file} holds no InferenceEndpointConfig{': ' + ', '.join(skipped) if skipped else ''}", as_json=json)

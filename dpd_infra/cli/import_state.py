@@ -33,7 +33,10 @@ def command(
     force: Annotated[bool, typer.Option("--force", help="Write over files that are there.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print both files and the notes as JSON, and write nothing.")] = False,
 ) -> None:
-    """Describe a HyperPod cluster with its EKS cluster and add-ons, and write what takes it over. Nothing in AWS is changed."""
+    """Take over an existing cluster.
+
+    Describes a HyperPod cluster with its EKS cluster and add-ons, and writes what takes it over. Nothing in AWS is changed.
+    """
     try:
         plan = plan_import(_estate(cluster, region, profile, terraform, as_json=json), name=name, keep=keep or ())
     except EstateUnreadable as error:

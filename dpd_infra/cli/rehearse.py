@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
+from collections.abc import Iterable
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,16 +13,21 @@ import typer
 
 from dpd_infra.cli._output import FAILED, WRONG_USAGE, fail, print_json, print_report, refuse
 from dpd_infra.spec.finding import Severity
-from dpd_infra.spec.stack_file import find_project_file, find_stack_file
+from dpd_infra.spec.stack_file import find_project_file, find_stack_file, is_stack_file, stack_name, stacks_there
 from dpd_infra.stack import StackSpec, load_file
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
 
     from dpd_infra.rehearsal import RehearsalResult
+    from dpd_infra.rehearsal.engine import Step
 
 _PLAIN_WIDTH = 140
 """Columns where the output is no terminal."""
+
+_LONGEST = 100
+"""Characters of an output that are shown."""
 
 _GROUPS = (
     *("Network", "ControlPlane", "GpuSubnet", "HyperPodDependencies", "HyperPodCluster"),
@@ -31,22 +37,31 @@ _GROUPS = (
 
 
 def command(
-    stack: Annotated[str, typer.Argument(help="The stack: `dev` for Pulumi.dev.yaml.")],
+    stack: Annotated[str, typer.Argument(help="The stack, `dev`, or its file, Pulumi.dev.yaml.")],
     project: Annotated[Path, typer.Option(help="The folder of Pulumi.yaml, or one below it.")] = Path(),
     preview: Annotated[bool, typer.Option("--preview", help="Only say what `up` would do.")] = False,
     destroy: Annotated[bool, typer.Option("--destroy", help="Rehearse `pulumi destroy` instead.")] = False,
     reset: Annotated[bool, typer.Option("--reset", help="Forget earlier rehearsals of the project first.")] = False,
     json: Annotated[bool, typer.Option("--json", help="The result as JSON.")] = False,
 ) -> None:
-    """Run STACK's `pulumi up` against a simulated AWS account: no credentials, no cost. A second run shows what changed since."""
+    """Rehearse `pulumi up` in a simulated account.
+
+    STACK's program runs on the real engine against a simulated AWS account: no credentials, no cost. A second run shows what changed
+    since.
+    """
     if preview and destroy:
         fail("--preview and --destroy exclude each other", as_json=json, code=WRONG_USAGE)
+    given = Path(stack)
+    if is_stack_file(given) and given.is_file():
+        stack, project = stack_name(given), given.parent
     project_file = find_project_file(project) if project.is_dir() else None
     if project_file is None:
         fail(f"no Pulumi.yaml in {project.resolve()} or above it", as_json=json, code=WRONG_USAGE)
     file = find_stack_file(project_file.parent, stack)
     if file is None:
-        fail(f"{project_file.parent} has no stack {stack!r}: no Pulumi.{stack}.yaml", as_json=json, code=WRONG_USAGE)
+        there = stacks_there(project_file.parent)
+        hint = f"its stacks are {', '.join(there)}" if there else f"no Pulumi.{stack}.yaml"
+        fail(f"{project_file.parent} has no stack {stack!r}: {hint}", as_json=json, code=WRONG_USAGE)
     loaded = load_file(_short(file))
     if loaded.spec is None:
         refuse(loaded.findings, loaded.documents, as_json=json)
@@ -136,7 +151,8 @@ def _show(result: RehearsalResult, spec: StackSpec, stack: str) -> None:
     console = Console(highlight=False) if sys.stdout.isatty() else Console(highlight=False, width=_PLAIN_WIDTH)
     changed = [step for step in result.resources if step.op not in ("same", "read")]
     if changed:
-        console.print(_by_component(changed))
+        _print_table(console, _by_component(changed))
+        console.print()
     if result.outputs and result.action == "up":
         _print_outputs(console, result)
     if result.action != "destroy" and spec.endpoints:
@@ -154,19 +170,28 @@ def _show(result: RehearsalResult, spec: StackSpec, stack: str) -> None:
                     _text(facts["routingThreshold"]) if first else "",
                     _text(facts["routingStrategy"]) if first else "",
                 )
-        console.print(table)
+        _print_table(console, table)
         console.print()
     verbs = ((result.created, "created"), (result.updated, "updated"), (result.replaced, "replaced"), (result.deleted, "deleted"))
     counts = ", ".join(f"{count} {verb}" for count, verb in verbs if count) or "0 changes"
     console.print(f"{result.action} of {stack}: {counts}, {result.unchanged} unchanged, {result.duration_seconds:.1f} s")
 
 
-def _by_component(steps: list[Any]) -> Any:
+def _print_table(console: Console, table: Table) -> None:
+    """A table without the spaces that fill up its last column."""
+    with console.capture() as captured:
+        console.print(table)
+    for line in captured.get().splitlines():
+        print(line.rstrip())
+
+
+def _by_component(steps: Iterable[Step]) -> Table:
     """What was done, one row a component: the tree in the order it is made."""
     from rich.table import Table
 
     counts: dict[str, Counter[str]] = {}
-    for step in steps:
+    # A replacement has several steps, for the one resource.
+    for step in {step.urn: step for step in steps}.values():
         types = step.urn.split("::")[2].split("$")
         owner = next((part.removeprefix("dpd:index:") for part in reversed(types) if part.removeprefix("dpd:index:") in _GROUPS), "")
         if not step.type.startswith(("dpd:", "pulumi:pulumi:")):
@@ -189,7 +214,6 @@ def _kind(token: str) -> str:
 
 
 def _print_outputs(console: Console, result: RehearsalResult) -> None:
-    console.print()
     console.print("outputs")
     for key, value in result.outputs.items():
         if isinstance(value, dict):
@@ -207,4 +231,8 @@ def _print_outputs(console: Console, result: RehearsalResult) -> None:
 
 
 def _text(value: Any) -> str:
-    return "-" if value is None else str(value)
+    """A value on one line: what is longer, a certificate for one, is cut."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    first, _, rest = ("-" if value is None else str(value)).strip().partition("\n")
+    return f"{first[:_LONGEST]}…" if rest or len(first) > _LONGEST else first

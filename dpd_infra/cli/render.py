@@ -16,7 +16,10 @@ def command(
     endpoint: Annotated[str | None, typer.Option(help="Only this endpoint.")] = None,
     json: Annotated[bool, typer.Option("--json", help="JSON, with where each value comes from.")] = False,
 ) -> None:
-    """Print the InferenceEndpointConfig of each endpoint of FILE, as Kubernetes will see it."""
+    """Print the manifests of a stack file.
+
+    The InferenceEndpointConfig of each endpoint of FILE, as Kubernetes will see it.
+    """
     loaded = load_file(existing_file(file, as_json=json))
     if loaded.spec is None:
         refuse(loaded.findings, loaded.documents, as_json=json)

@@ -10,7 +10,7 @@ from dpd_infra.cli._load_options import WRONG_USAGE, UsageError, endpoints, pars
 from dpd_infra.plan.sizing.report import size_endpoint
 from dpd_infra.plan.sizing.text import report_text
 
-SUMMARY = "Size endpoints: KV cache, PD buffer, GPU memory; with a load also times, rates and cost."
+SUMMARY = "Size endpoints.\n\nKV cache, PD buffer, GPU memory; with a load also times, rates and cost."
 
 
 def main(arguments: Sequence[str]) -> int:

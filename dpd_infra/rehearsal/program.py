@@ -91,10 +91,14 @@ class ProgramRun:
 
 def summary_of(error: Exception) -> str:
     """An exception as one line: what, and where in the program."""
+    if isinstance(error, SyntaxError):
+        # It says itself where it stands; the frames are those of whoever read the program.
+        where = f" ({Path(error.filename).name}, line {error.lineno})" if error.filename else ""
+        return f"{type(error).__name__}: {error.msg}{where}"
     frames = [
         frame
         for frame in traceback.extract_tb(error.__traceback__)
-        if "site-packages" not in frame.filename and "<frozen" not in frame.filename
+        if "site-packages" not in frame.filename and "<frozen" not in frame.filename and frame.filename != __file__
     ]
     where = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
     return f"{type(error).__name__}: {error}{where}"

@@ -102,7 +102,7 @@ def zones_in_region(stack: StackSubject) -> Iterator[Violation]:
                 f"{zone} is not a zone of {region}",
                 f"write {region}{zone[-1]}" if is_misspelt(zone[:-1]) else f"name a zone of {region}, or change aws:region",
                 value=zone,
-                related=(stack.at("network", "zone"), ("config", "aws:region")),
+                related=(stack.at("network", "zone"),),
             )
 
 

@@ -45,9 +45,13 @@ def check_part(*, region: str, zone: str | None = None, **given: Any) -> list[Fi
     platform = PlatformSpec(**{**stand_ins, **given})
     about = {PlatformSpec.model_fields[name].alias or name for name in given}
     # The GPU zone is a fact here and no stand-in: what a group says of its own zone is judged by it, though nothing is said of the network.
-    facts = about | ({"network"} if zone is not None else set())
+    facts = {("network", "zone")} if zone is not None else set[Path]()
     findings = check(StackSubject(region=region, platform=platform, operator=platform.operator.facts, platform_path=()))
-    return [finding for finding in findings if _head(finding.path) in about and {_head(path) for path in finding.related} <= facts]
+    return [
+        finding
+        for finding in findings
+        if _head(finding.path) in about and all(_head(path) in about or path in facts for path in finding.related)
+    ]
 
 
 def _head(path: Path) -> str:

@@ -1,0 +1,77 @@
+"""What `dpd rehearse` prints of a result, and of a program that does not even begin; neither needs the engine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dpd_infra.cli.rehearse import _show
+from dpd_infra.rehearsal.engine import Step
+from dpd_infra.rehearsal.program import project_program, summary_of
+from dpd_infra.rehearsal.runner import RehearsalResult
+from dpd_infra.stack import StackSpec
+
+STACK = Path(__file__).resolve().parents[2] / "stacks" / "Pulumi.dev.yaml"
+CERTIFICATE = "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0t" * 40
+
+
+def step(kind: str, name: str, op: str) -> Step:
+    urn = f"urn:pulumi:dev::shop::dpd:index:Platform$dpd:index:Network${kind}::{name}"
+    return Step(kind, name, urn, op)
+
+
+def shown(capsys: pytest.CaptureFixture[str], *steps: Step, outputs: dict[str, Any]) -> str:
+    result = RehearsalResult("up", 1, 0, 0, 1, 1, outputs, frozenset(), steps, (), 1.0)
+    _show(result, StackSpec.from_file(STACK), "dev")
+    return capsys.readouterr().out
+
+
+def test_a_replaced_resource_is_one_resource(capsys: pytest.CaptureFixture[str]) -> None:
+    subnet = "aws:ec2/subnet:Subnet"
+    replaced = [step(subnet, "gpu", op) for op in ("create-replacement", "replace", "delete-replaced")]
+    assert "Subnet\n" in shown(capsys, *replaced, outputs={})
+    assert "Subnet x2\n" in shown(capsys, *replaced, step(subnet, "eks", "create"), outputs={})
+
+
+def test_values_are_written_on_one_line_as_a_file_would_have_them(capsys: pytest.CaptureFixture[str]) -> None:
+    outputs = {
+        "flag": True,
+        "platform": {"closed": False, "kubeconfig": "apiVersion: v1\nkind: Config\n", "eksCertificateAuthority": CERTIFICATE},
+        "nothing": None,
+    }
+    lines = shown(capsys, outputs=outputs).splitlines()
+    assert "  flag: true" in lines
+    assert "    closed: false" in lines
+    assert "    kubeconfig: apiVersion: v1…" in lines
+    assert "  nothing: -" in lines
+    (cut,) = [line for line in lines if "eksCertificateAuthority" in line]
+    assert cut.endswith("…")
+    assert CERTIFICATE.startswith(cut.split(": ")[1].rstrip("…"))
+    assert max(map(len, lines)) <= 140
+
+
+@pytest.mark.parametrize("steps", [(), (step("aws:ec2/vpc:Vpc", "vpc", "same"),), (step("aws:ec2/vpc:Vpc", "vpc", "create"),)])
+def test_no_line_ends_in_spaces_and_the_first_one_says_something(capsys: pytest.CaptureFixture[str], steps: tuple[Step, ...]) -> None:
+    text = shown(capsys, *steps, outputs={"name": "x"})
+    assert text.splitlines()[0]
+    assert [line for line in text.splitlines() if line != line.rstrip()] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("import pulumi\nx = (\n", "SyntaxError: '(' was never closed (__main__.py, line 2)"),
+        ("def f():\nreturn 1\n", "IndentationError: expected an indented block after function definition on line 1 (__main__.py, line 2)"),
+        ("import wrong\n", "SyntaxError: invalid syntax (wrong.py, line 1)"),
+        ("\n\nraise ValueError('no')\n", "ValueError: no (__main__.py, line 3)"),
+    ],
+)
+def test_an_error_of_the_program_names_its_own_place_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, said: str) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "wrong.py").write_text("a b\n", encoding="utf-8")
+    (tmp_path / "__main__.py").write_text(text, encoding="utf-8")
+    with pytest.raises((SyntaxError, ValueError)) as raised:
+        project_program(tmp_path, None)()
+    assert summary_of(raised.value) == said
