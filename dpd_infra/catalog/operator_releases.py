@@ -50,7 +50,7 @@ class OperatorRelease:
     operator: str
     """The operator's own version, `3.2`."""
     addon_version: str | None
-    """The first EKS add-on version that holds it; None for releases that came only as a Helm chart or whose add-on version is not published."""
+    """The first EKS add-on version that holds it; None for releases that came only as a Helm chart, or whose version is not published."""
     released: str | None
     """ISO date, None where not published."""
     brought: tuple[str, ...]
