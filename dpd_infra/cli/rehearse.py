@@ -13,6 +13,7 @@ import typer
 
 from dpd_infra.cli._output import FAILED, WRONG_USAGE, fail, print_json, print_report, refuse
 from dpd_infra.spec.finding import Severity
+from dpd_infra.spec.shape_examples import flow
 from dpd_infra.spec.stack_file import find_project_file, find_stack_file, is_stack_file, stack_name, stacks_there
 from dpd_infra.stack import StackSpec, load_file
 
@@ -148,7 +149,9 @@ def _show(result: RehearsalResult, spec: StackSpec, stack: str) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    console = Console(highlight=False) if sys.stdout.isatty() else Console(highlight=False, width=_PLAIN_WIDTH)
+    width = None if sys.stdout.isatty() else _PLAIN_WIDTH
+    # Brackets of a value are no markup.
+    console = Console(highlight=False, markup=False, width=width)
     changed = [step for step in result.resources if step.op not in ("same", "read")]
     if changed:
         _print_table(console, _by_component(changed))
@@ -217,22 +220,22 @@ def _print_outputs(console: Console, result: RehearsalResult) -> None:
     console.print("outputs")
     for key, value in result.outputs.items():
         if isinstance(value, dict):
-            console.print(f"  {key}")
+            console.print(f"  {key}", soft_wrap=True)
             for name, part in value.items():
                 if isinstance(part, dict):
-                    console.print(f"    {name}")
+                    console.print(f"    {name}", soft_wrap=True)
                     for inner, text in part.items():
-                        console.print(f"      {inner}: {_text(text)}")
+                        console.print(f"      {inner}: {_text(text)}", soft_wrap=True)
                 else:
-                    console.print(f"    {name}: {_text(part)}")
+                    console.print(f"    {name}: {_text(part)}", soft_wrap=True)
         else:
-            console.print(f"  {key}: {_text(value)}")
+            console.print(f"  {key}: {_text(value)}", soft_wrap=True)
     console.print()
 
 
 def _text(value: Any) -> str:
-    """A value on one line: what is longer, a certificate for one, is cut."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    first, _, rest = ("-" if value is None else str(value)).strip().partition("\n")
+    """A value on one line: what is longer, a certificate for one, is cut; an address or an ARN is there to be copied."""
+    first, _, rest = ("-" if value is None else flow(value)).strip().partition("\n")
+    if not rest and first.startswith(("http://", "https://", "arn:")):
+        return first
     return f"{first[:_LONGEST]}…" if rest or len(first) > _LONGEST else first
