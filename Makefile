@@ -30,7 +30,7 @@ test: lint tools ## the whole suite: lint, types, import directions, and every t
 test-fast: .venv/.synced ## the tests that need no Pulumi CLI
 	$(PYTEST) tests/pure tests/graph
 
-fuzz: .venv/.synced ## what we hold of the CRD against the CRD itself on 100000 broken documents (about an hour), and long property tests; DOCUMENTS=n
+fuzz: .venv/.synced ## what we hold of the CRD against the CRD itself on 100000 broken documents (ten minutes), and long property tests; DOCUMENTS=n
 	.venv/bin/python -m tests.pure.crd.fuzz --documents $(DOCUMENTS)
 	FUZZ_EXAMPLES=2000 $(PYTEST) --timeout=1800 tests/pure/crd tests/pure/endpoint
 

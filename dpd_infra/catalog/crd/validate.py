@@ -13,7 +13,7 @@ from typing import Any
 import jsonschema_rs
 
 from dpd_infra.catalog.crd import API_GROUP, API_VERSION, CrdFacts, crd_facts
-from dpd_infra.catalog.crd.json_schema import METADATA, document_schema, is_date_time
+from dpd_infra.catalog.crd.json_schema import METADATA, as_written, document_schema, is_date_time
 from dpd_infra.catalog.crd.releases import HELD, UNKNOWN_FIELD
 
 Path = tuple[str | int, ...]
@@ -178,6 +178,8 @@ def _problems(error: jsonschema_rs.ValidationError, facts: CrdFacts) -> Iterator
     kind = error.kind
     keyword, wanted = kind.name, getattr(kind, "value", None)
     value: Any = error.instance
+    if keyword == "pattern":
+        wanted = as_written(wanted)
     if isinstance(kind, jsonschema_rs.ValidationErrorKind.AdditionalProperties):
         for name in kind.unexpected:
             yield _unknown((*path, name), value[name], facts)

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from dpd_infra.catalog.crd.validate import validate_document
-from tests.pure.crd.fuzz_documents import Broken, breaks, broken
+from tests.pure.crd.fuzz_documents import AT_ONCE, Broken, breaks, broken
 from tests.pure.crd.raw_crd import refused_places
 
 BATCH = 5000
@@ -70,19 +70,20 @@ def judge(documents: int, number: int, counts: Counts) -> None:
 
     @seed(number)
     @settings(
-        max_examples=documents,
+        max_examples=max(1, documents // AT_ONCE),
         deadline=None,
         database=None,
         phases=[Phase.generate, Phase.shrink],
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
     )
     @given(broken())
-    def judge_one(case: Broken) -> None:
-        difference = differences(case)
-        assert not difference, f"{difference}\n{json.dumps(case.document, indent=1)}"
-        counts.add(case)
+    def judge_each(cases: tuple[Broken, ...]) -> None:
+        for case in cases:
+            difference = differences(case)
+            assert not difference, f"{difference}\n{json.dumps(case.document, indent=1)}"
+            counts.add(case)
 
-    judge_one()
+    judge_each()
 
 
 def report(counts: Counts) -> str:

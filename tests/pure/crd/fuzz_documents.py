@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -141,27 +141,50 @@ def _by_way() -> dict[str, list[Break]]:
     return ways
 
 
+@cache
+def _of_field() -> dict[tuple[str, Steps], list[str]]:
+    """The ways of breaking each field."""
+    found: dict[tuple[str, Steps], list[str]] = {}
+    for one in breaks():
+        found.setdefault((one.version, one.steps), []).append(one.how)
+    return found
+
+
+AT_ONCE = 6
+"""Documents that are made of one: drawing it costs ten times what judging it does."""
+
+
 @st.composite
-def broken(draw: st.DrawFn) -> Broken:
-    """A document that the CRD takes but for one field, which is broken in one way. Some breaks turn out to be harmless."""
-    what = draw(st.sampled_from(sorted(_by_way())).flatmap(lambda way: st.sampled_from(_by_way()[way])))
-    schema = _schema(what)
+def broken(draw: st.DrawFn) -> tuple[Broken, ...]:
+    """A document that the CRD takes, several times, each time with the same field broken in one way. Some breaks are harmless."""
+    first = draw(st.sampled_from(sorted(_by_way())).flatmap(lambda way: st.sampled_from(_by_way()[way])))
+    schema = _schema(first)
+    ways = [replace(first, how=way) for way in _of_field()[first.version, first.steps]]
     # Before the document is drawn: hypothesis tends to the simplest choice late in a long row of them.
-    change = draw(_changes(schema, what.how))
-    root = raw_schema(what.version)["properties"]
-    document: dict[str, Any] = {**copy.deepcopy(HEAD), "apiVersion": f"{GROUP}/{what.version}"}
-    path: list[str | int] = [what.steps[0]]
-    document[what.steps[0]] = _around(draw, root[what.steps[0]], what.steps[1:], path)
-    document.setdefault("spec", draw(values(_key(root["spec"]))))
+    # Half of them are of the first one's kind, or the ways that every field has would crowd out the others.
+    others = st.sampled_from([*ways, *[first] * len(ways)])
+    breaks_of_it = [first, *draw(st.lists(others, min_size=AT_ONCE - 1, max_size=AT_ONCE - 1))]
+    changes = [draw(_changes(schema, what.how)) for what in breaks_of_it]
+    root = raw_schema(first.version)["properties"]
+    document: dict[str, Any] = {**copy.deepcopy(HEAD), "apiVersion": f"{GROUP}/{first.version}"}
+    path: list[str | int] = [first.steps[0]]
+    document[first.steps[0]] = _around(draw, root[first.steps[0]], first.steps[1:], path)
+    if "spec" not in document:
+        document["spec"] = draw(values(_key(root["spec"])))
+    return tuple(Broken(_changed(document, path, change), what) for what, change in zip(breaks_of_it, changes, strict=True))
+
+
+def _changed(document: dict[str, Any], path: list[str | int], change: Change) -> dict[str, Any]:
+    document = copy.deepcopy(document)
     holder: Any = document
     for step in path[:-1]:
         holder = holder[step]
-    changed = change(holder[path[-1]])
-    if changed is MISSING:
+    value = change(holder[path[-1]])
+    if value is MISSING:
         del holder[path[-1]]
     else:
-        holder[path[-1]] = changed
-    return Broken(document, what)
+        holder[path[-1]] = value
+    return document
 
 
 def _schema(what: Break) -> dict[str, Any]:

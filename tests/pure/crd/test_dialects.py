@@ -100,6 +100,17 @@ DIFFERENCES = (
 )
 
 
+def test_every_character_but_a_line_feed_is_a_dot() -> None:
+    """RE2's dot, and Python's; JavaScript's, which most JSON Schema libraries have, leaves three more characters out."""
+    for character in "\r\u2028\u2029\u0085\0":
+        document = changed(("spec", "tlsConfig"), {"tlsCertificateOutputS3Uri": f"s3://bucket/{character}key"})
+        assert validate_document(document) == judge(document) == []
+    document = changed(("spec", "tlsConfig"), {"tlsCertificateOutputS3Uri": "s3://bucket/\nkey"})
+    (problem,) = validate_document(document)
+    assert (problem.keyword, problem.expected) == ("pattern", r"^s3://([^/]+)/?(.*)$")
+    assert judge(document) != []
+
+
 def changed(path: tuple[str | int, ...], value: Any) -> dict[str, Any]:
     document = copy.deepcopy(PUBLISHED)
     place: Any = document

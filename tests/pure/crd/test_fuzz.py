@@ -9,7 +9,7 @@ from tests.pure.crd.fuzz import Counts, differences, judge
 from tests.pure.crd.fuzz_documents import Broken, breaks
 from tests.pure.endpoint.test_published_example import PUBLISHED
 
-PART = int(os.environ.get("FUZZ_EXAMPLES", "150"))
+PART = int(os.environ.get("FUZZ_EXAMPLES", "600"))
 
 
 def test_the_facts_and_the_raw_crd_refuse_the_same_places_of_documents_broken_in_one_field() -> None:
