@@ -8,7 +8,7 @@ from typing import Any
 
 from dpd_infra.catalog.sources import IAM_USER_GUIDE, SETUP_GUIDE, Source
 from dpd_infra.plan.iam.trust import GATED_MODEL_ACCOUNT_PREFIX
-from dpd_infra.policy.registration import HYPERPOD_CLUSTER, NotKnownYet, Registration
+from dpd_infra.policy.registration import HYPERPOD_CLUSTER, NotKnownYet, Registration, mapping, mappings, texts
 from dpd_infra.policy.registry import Breach, Context, resource_policy
 from dpd_infra.spec.finding import Severity
 from dpd_infra.testing.recording import UNKNOWN
@@ -81,9 +81,7 @@ def _provider_tags(resource: Registration) -> dict[str, Any]:
     found = resource.provider.get("defaultTags")
     if found is UNKNOWN:
         raise NotKnownYet("the provider's defaultTags")
-    if isinstance(found, str):
-        found = json.loads(found)
-    return _tags(found.get("tags")) if isinstance(found, Mapping) else {}
+    return _tags(mapping(_parsed(found)).get("tags"))
 
 
 def _tags(found: Any) -> dict[str, Any]:
@@ -111,32 +109,36 @@ def trust_policies_name_who(role: Registration, _context: Context) -> Iterator[B
         principal = statement.get("Principal")
         if _is_anybody(principal) and not statement.get("Condition"):
             yield Breach("anybody may take this role: the principal is * and there is no condition", "name the account, role or service")
-        federated = principal.get("Federated") if isinstance(principal, Mapping) else None
-        if any(_EKS_ISSUER in provider for provider in _texts(federated)):
+        if any(_EKS_ISSUER in provider for provider in texts(mapping(principal).get("Federated"))):
             yield from _subject_breaches(statement)
 
 
 def _statements(role: Registration) -> list[Mapping[str, Any]]:
     document = role.get("assumeRolePolicy") if role.type.startswith("aws:") else role.get("assumeRolePolicyDocument")
-    if isinstance(document, str):
-        document = json.loads(document)
-    statements = document.get("Statement") if isinstance(document, Mapping) else None
-    entries = statements if isinstance(statements, list) else [statements]
-    return [entry for entry in entries if isinstance(entry, Mapping) and entry.get("Effect") == "Allow"]
+    return [entry for entry in mappings(mapping(_parsed(document)).get("Statement")) if entry.get("Effect") == "Allow"]
+
+
+def _parsed(document: Any) -> Any:
+    """A value that providers take as JSON text and as itself; None for a text that is no JSON."""
+    if not isinstance(document, str):
+        return document
+    try:
+        return json.loads(document)
+    except ValueError:
+        return None
 
 
 def _is_anybody(principal: Any) -> bool:
-    return principal == "*" or (isinstance(principal, Mapping) and "*" in _texts(principal.get("AWS")))
+    return principal == "*" or "*" in texts(mapping(principal).get("AWS"))
 
 
 def _subject_breaches(statement: Mapping[str, Any]) -> Iterator[Breach]:
-    conditions = statement.get("Condition") or {}
     subjects = [
         (operator, subject)
-        for operator, keys in conditions.items()
-        for key, values in keys.items()
+        for operator, keys in mapping(statement.get("Condition")).items()
+        for key, values in mapping(keys).items()
         if key.lower().endswith(":sub")
-        for subject in _texts(values)
+        for subject in texts(values)
     ]
     if not subjects:
         yield Breach(
@@ -151,8 +153,3 @@ def _subject_breaches(statement: Mapping[str, Any]) -> Iterator[Breach]:
 def _is_closed(subject: str) -> bool:
     documented = subject.rpartition(":")[2] == f"{GATED_MODEL_ACCOUNT_PREFIX}*"
     return not set(subject.removesuffix("*") if documented else subject) & set("*?")
-
-
-def _texts(value: Any) -> list[str]:
-    entries = value if isinstance(value, list) else [value]
-    return [entry for entry in entries if isinstance(entry, str)]

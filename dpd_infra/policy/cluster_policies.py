@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import ipaddress
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from dpd_infra.catalog.instance_types import instance_type
 from dpd_infra.catalog.sources import AWS_NATIVE_CLUSTER, EKS_PREREQUISITES_GUIDE, EKS_USER_GUIDE, PREREQUISITES_GUIDE
-from dpd_infra.policy.registration import EKS_CLUSTERS, HYPERPOD_CLUSTER, SECURITY_GROUP, NotKnownYet, Registration
+from dpd_infra.policy.registration import EKS_CLUSTERS, HYPERPOD_CLUSTER, SECURITY_GROUP, NotKnownYet, Registration, mappings, texts
 from dpd_infra.policy.registry import Breach, Context, resource_policy, stack_policy
 from dpd_infra.spec.finding import Severity
 from dpd_infra.testing.recording import UNKNOWN
 
-_EVERYWHERE = "0.0.0.0/0"
 _ALL_PROTOCOLS = frozenset({"-1", "all"})
 _DIRECTIONS = ("ingress", "egress")
 _RULE_TYPES = {
@@ -53,19 +53,26 @@ def kubernetes_api_is_not_open(cluster: Registration, _context: Context) -> Iter
     if cluster.get(settings, "endpointPublicAccess") is False:
         return
     blocks = cluster.get(settings, "publicAccessCidrs")
-    if UNKNOWN in (blocks or ()):
+    if isinstance(blocks, list) and UNKNOWN in blocks:
         raise NotKnownYet(f"{settings}.publicAccessCidrs")
-    if not blocks:
+    named = texts(blocks)
+    if not named:
         yield Breach("publicAccessCidrs is not set, which means every address", "name the addresses you deploy from, or close the endpoint")
-    elif _is_everything(blocks):
-        yield Breach(f"publicAccessCidrs is {', '.join(blocks)}, which is every address", "name the addresses you deploy from")
+    elif _is_everything(named):
+        yield Breach(f"publicAccessCidrs is {', '.join(named)}, which is every address", "name the addresses you deploy from")
 
 
 def _is_everything(blocks: Sequence[str]) -> bool:
-    networks = [ipaddress.ip_network(block, strict=False) for block in blocks]
+    networks = [network for block in blocks for network in _network(block)]
     v4 = [network for network in networks if isinstance(network, ipaddress.IPv4Network)]
     v6 = [network for network in networks if isinstance(network, ipaddress.IPv6Network)]
     return any(network.prefixlen == 0 for network in (*ipaddress.collapse_addresses(v4), *ipaddress.collapse_addresses(v6)))
+
+
+def _network(block: str) -> Iterator[ipaddress.IPv4Network | ipaddress.IPv6Network]:
+    # One that is no block is refused by EKS.
+    with contextlib.suppress(ValueError):
+        yield ipaddress.ip_network(block, strict=False)
 
 
 @resource_policy(
@@ -79,9 +86,7 @@ def _is_everything(blocks: Sequence[str]) -> bool:
 )
 def secrets_are_encrypted(cluster: Registration, _context: Context) -> Iterator[Breach]:
     """An EKS cluster without an encryption configuration for `secrets`."""
-    found = cluster.get("encryptionConfig")
-    entries = found if isinstance(found, list) else [found] if found else []
-    if not any("secrets" in (entry.get("resources") or ()) for entry in entries):
+    if not any("secrets" in texts(entry.get("resources")) for entry in mappings(cluster.get("encryptionConfig"))):
         yield Breach("no KMS key encrypts this cluster's Secrets", "set encryptionConfig with resources [secrets] and a key's ARN")
 
 
@@ -110,7 +115,7 @@ def efa_groups_allow_themselves(stack: Sequence[Registration], _context: Context
 
 
 def _has_efa(cluster: Registration) -> bool:
-    kinds = [instance_type(str(group.get("instanceType"))) for group in _mappings(cluster.get("instanceGroups"))]
+    kinds = [instance_type(str(group.get("instanceType"))) for group in mappings(cluster.get("instanceGroups"))]
     return any(kind is not None and kind.efa_devices for kind in kinds)
 
 
@@ -135,7 +140,7 @@ def _rules_to_itself(resource: Registration, groups: dict[str, Registration]) ->
             yield from ((urn, str(resource.props.get("type"))) for urn in both)
     elif resource.urn in groups:
         for direction in _DIRECTIONS:
-            if any(rule.get("self") is True and _is_all(rule.get("protocol")) for rule in _mappings(resource.props.get(direction))):
+            if any(rule.get("self") is True and _is_all(rule.get("protocol")) for rule in mappings(resource.props.get(direction))):
                 yield resource.urn, direction
 
 
@@ -148,7 +153,3 @@ def _groups_of(rule: Registration, key: str, groups: dict[str, Registration]) ->
 
 def _is_all(protocol: Any) -> bool:
     return str(protocol).lower() in _ALL_PROTOCOLS
-
-
-def _mappings(value: Any) -> list[Any]:
-    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dpd_infra.catalog.sources import CRD_3_2, Source
-from dpd_infra.policy.registration import ENDPOINT_TYPES, Registration
+from dpd_infra.policy.registration import ENDPOINT_TYPES, Registration, mapping
 from dpd_infra.policy.registry import Breach, Context, resource_policy
 from dpd_infra.spec.finding import Severity
 
@@ -29,7 +29,7 @@ TIMEOUT = "pulumi.com/timeoutSeconds"
 )
 def endpoint_is_waited_for(endpoint: Registration, _context: Context) -> Iterator[Breach]:
     """An endpoint without `pulumi.com/waitFor`, or without a timeout for create and for update."""
-    annotations = endpoint.get("metadata", "annotations") or {}
+    annotations = mapping(endpoint.get("metadata", "annotations"))
     if not annotations.get(WAIT_FOR):
         value = "jsonpath={.status.state}=DeploymentComplete"
         yield Breach(f"the annotation {WAIT_FOR} is missing", f"set it to {value}, the operator's own word that the endpoint serves")
@@ -48,6 +48,6 @@ def endpoint_is_waited_for(endpoint: Registration, _context: Context) -> Iterato
 )
 def endpoint_wait_is_not_skipped(endpoint: Registration, _context: Context) -> Iterator[Breach]:
     """An endpoint with `pulumi.com/skipAwait: "true"`."""
-    annotations = endpoint.get("metadata", "annotations") or {}
+    annotations = mapping(endpoint.get("metadata", "annotations"))
     if str(annotations.get(SKIP_AWAIT, "")).lower() == "true":
         yield Breach(f"the annotation {SKIP_AWAIT} is true", "take it away")

@@ -63,6 +63,23 @@ class Registration:
         return current
 
 
+def mapping(value: Any) -> Mapping[str, Any]:
+    """A value where it is a mapping; an empty one for anything else: what the provider refuses is the provider's to say."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def mappings(value: Any) -> list[Mapping[str, Any]]:
+    """The mappings of a list, or the one mapping that stands in its place."""
+    entries = value if isinstance(value, list) else [value]
+    return [entry for entry in entries if isinstance(entry, Mapping)]
+
+
+def texts(value: Any) -> list[str]:
+    """The texts of a list, or the one text that stands in its place."""
+    entries = value if isinstance(value, list) else [value]
+    return [entry for entry in entries if isinstance(entry, str)]
+
+
 def unknown_places(value: Any, path: str = "") -> Iterator[str]:
     """Where in a value something is not known, `spec.worker.image`."""
     if value is UNKNOWN:

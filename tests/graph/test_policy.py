@@ -12,6 +12,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from pulumi_policy import EnforcementLevel, ResourceValidationPolicy, StackValidationPolicy
 
 from dpd_infra.policy.account_policies import TAGGABLE
@@ -85,6 +87,12 @@ def gone(name: str) -> Edit:
     return lambda resource: None if resource.name.endswith(name) else resource
 
 
+ROLES = ("aws:iam/role:Role", "aws-native:iam:Role")
+GROUP_TYPES = (
+    "aws:ec2/securityGroup:SecurityGroup",
+    "aws:ec2/securityGroupRule:SecurityGroupRule",
+    "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule",
+)
 TO_ITSELF = "aws:vpc/securityGroupEgressRule:SecurityGroupEgressRule"
 CASES_OF_OUR_OWN = (
     Case(
@@ -315,3 +323,44 @@ def test_the_page_of_the_policies_is_what_the_register_makes() -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     text = (ROOT / "docs" / "policy.md").read_text(encoding="utf-8")
     assert all(f"### {policy.id}: {policy.title}" in text and policy.why in text for policy in own_policies())
+
+
+KEYS = (
+    *("vpcConfig", "resourcesVpcConfig", "publicAccessCidrs", "endpointPublicAccess", "encryptionConfig", "resources", "self", "protocol"),
+    *("assumeRolePolicy", "assumeRolePolicyDocument", "Statement", "Effect", "Principal", "Condition", "StringLike", "AWS", "Federated"),
+    *("tags", "tagsAll", "key", "metadata", "annotations", "spec", "apiVersion", "kind", "instanceGroups", "instanceType", "x:sub"),
+    *("ingress", "egress", "ipProtocol", "securityGroupId", "type", "addonName", "addonVersion", "pulumi.com/skipAwait"),
+)
+
+
+ANYTHING = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.text(max_size=6)
+    | st.sampled_from(["*", "-1", "0.0.0.0/0", "10.0.0.0/99", "{", "[]", "true"]),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@settings(max_examples=200, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(
+                sorted({EKS, ENDPOINT, HYPERPOD, *ROLES, *GROUP_TYPES, "aws:ec2/vpc:Vpc", "aws:eks/addon:Addon", "aws-native:eks:Cluster"})
+            ),
+            st.dictionaries(st.sampled_from(KEYS), ANYTHING, max_size=6),
+        ),
+        max_size=4,
+    )
+)
+def test_whatever_a_program_registers_no_policy_ends_in_an_exception(resources: list[tuple[str, dict[str, Any]]]) -> None:
+    recorded = Recording(preview=False)
+    for number, (type_, inputs) in enumerate(resources):
+        example = recording("dev").one("aws:ec2/vpc:Vpc")
+        urn = f"urn:pulumi:dev::test::{type_}::{number}"
+        origins = {"vpcConfig": tuple(other.urn for other in recorded), "securityGroupId": tuple(other.urn for other in recorded)}
+        recorded.add(replace(example, type=type_, name=str(number), urn=urn, inputs=inputs, property_dependencies=origins))
+    violations(recorded)
