@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import json
-import resource
-import subprocess
-import sys
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 import pytest
@@ -246,19 +242,3 @@ def test_the_short_form_is_a_title_two_lines_and_what_does_not_fit() -> None:
     assert "holds 51 prompts of 32,768 tokens" in lines[1]
     assert len(lines) == 3 + len(report.problems)
     assert any("does not fit" in line for line in lines)
-
-
-def seconds(*command: str) -> float:
-    """Processor seconds of a whole process, which other work on the machine stretches little; the median of five."""
-    found = []
-    for _ in range(5):
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        subprocess.run([sys.executable, *command], check=True, capture_output=True, cwd=ROOT)
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        found.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
-    return median(found)
-
-
-def test_sizing_the_prod_stack_takes_at_most_five_times_importing_pydantic() -> None:
-    dpd = "import sys; from dpd_infra.cli import main; sys.argv[0] = 'dpd'; main()"
-    assert seconds("-c", dpd, "size", str(PROD)) <= 5 * seconds("-c", "import pydantic")
