@@ -13,6 +13,7 @@ from pydantic import Field
 
 from dpd_infra.plan.project import current_project
 from dpd_infra.render.endpoint import EndpointContext, RenderedManifest, endpoint_context, render_endpoint
+from dpd_infra.rules.accepted import remember
 from dpd_infra.rules.check import check, errors
 from dpd_infra.rules.report import block, report
 from dpd_infra.rules.subject import ENDPOINTS_PATH, PLATFORM_PATH, EndpointSubject, StackSubject
@@ -258,6 +259,8 @@ def _load(config: Mapping[str, Any], file: StackFile | None, instead: OperatorFa
     spec = None
     if aws is not None and not errors(findings):
         spec = StackSpec(aws=aws, platform=platform, operator=operator, endpoints=endpoints)
+        for name, endpoint in subject.endpoints.items():
+            remember(endpoint, [finding for finding in placed if finding.subject == name])
     return LoadedStack(spec, subject, tuple(placed), {file.file: file.document} if file else {}, is_ours(written))
 
 

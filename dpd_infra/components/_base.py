@@ -16,6 +16,11 @@ class Component(pulumi.ComponentResource):
     token: ClassVar[str]
     """The type token, from `tokens`."""
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Keep the SDK from taking annotated attributes for properties: it would evaluate their types each time a component is made."""
+        super().__init_subclass__(**options)
+        cls.__annotations__ = {}
+
     def __init__(self, name: str, inputs: Mapping[str, Any], opts: pulumi.ResourceOptions | None) -> None:
         # Inputs are identity only: the engine counts a component whose inputs change as one more update beside the resource that changed.
         super().__init__(self.token, name, dict(inputs), opts)

@@ -21,6 +21,7 @@ from dpd_infra.plan.endpoint_names import (
     token_secret_name,
 )
 from dpd_infra.render.endpoint import RenderedManifest, endpoint_context, render_endpoint
+from dpd_infra.rules.accepted import accepted
 from dpd_infra.rules.check import check_endpoint
 from dpd_infra.rules.subject import EndpointSubject
 from dpd_infra.spec.endpoint import EndpointSpec
@@ -76,8 +77,9 @@ class Endpoint(Component):
         operator = handle_of(operator, OperatorHandle, "operator")
         facts = operator.facts
         context = endpoint_context(name, region=operator.region, addon_version=facts.addon_version, image_mirrors=facts.image_mirrors)
-        self.manifest = render_endpoint(name, spec, context)
-        refuse_errors(check_endpoint(EndpointSubject(name, self.manifest, spec, None, operator.facts)))
+        known = accepted(name, spec, context, facts)
+        self.manifest = known.manifest if known else render_endpoint(name, spec, context)
+        refuse_errors(known.findings if known else check_endpoint(EndpointSubject(name, self.manifest, spec, None, facts)))
         config_key = _token_config_key(spec)
         if config_key is not None and hugging_face_token is None:
             message = f"endpoint {name}: model.huggingFace.token.configKey names {config_key}: pass its secret as hugging_face_token"
