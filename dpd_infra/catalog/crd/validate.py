@@ -179,7 +179,7 @@ def _problems(error: jsonschema_rs.ValidationError, facts: CrdFacts) -> Iterator
     keyword, wanted = kind.name, getattr(kind, "value", None)
     value: Any = error.instance
     if keyword == "pattern":
-        wanted = as_written(wanted)
+        wanted = as_written(str(wanted))
     if isinstance(kind, jsonschema_rs.ValidationErrorKind.AdditionalProperties):
         for name in kind.unexpected:
             yield _unknown((*path, name), value[name], facts)
