@@ -97,6 +97,9 @@ class LanguageHost(language_pb2_grpc.LanguageRuntimeServicer):
         except grpc.RpcError:
             pass  # the engine is gone: it has told why
         except pulumi.RunError as error:
+            if ENGINE_IS_GONE in str(error):
+                # The engine ended before the program did, because a resource failed: what it told of that is the cause.
+                return language_pb2.RunResponse(bail=True)
             return language_pb2.RunResponse(error=str(error))
         except Exception as error:  # noqa: BLE001 - a callback on an output may raise anything
             if not broken_off:
@@ -125,6 +128,10 @@ def close_loop(loop: asyncio.AbstractEventLoop) -> None:
         with suppress(RuntimeError):
             loop.run_until_complete(asyncio.gather(*pending, return_exceptions=True))
     loop.close()
+
+
+ENGINE_IS_GONE = "Resource monitor has terminated"
+"""How the SDK says that the engine stopped taking resources while the program still ran."""
 
 
 class _Events(events_pb2_grpc.EventsServicer):

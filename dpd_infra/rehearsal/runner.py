@@ -15,7 +15,7 @@ from dpd_infra.plan.project import Project
 from dpd_infra.rehearsal.account import SimulatedAccount
 from dpd_infra.rehearsal.engine import STACK_TYPE, Action, Diagnostic, Engine, Outcome, Step
 from dpd_infra.rehearsal.environment import find_pulumi
-from dpd_infra.rehearsal.host import OnEvent
+from dpd_infra.rehearsal.host import ENGINE_IS_GONE, OnEvent
 from dpd_infra.rehearsal.program import as_program_host, project_program
 from dpd_infra.rehearsal.recovery import recoverable_run
 from dpd_infra.rehearsal.server import PACKAGES
@@ -190,8 +190,11 @@ def failure_message(outcome: Outcome) -> str:
     else:
         late = outcome.late_failure
         # The engine repeats what its host ended with; what else it says is the cause of that.
-        told = [_plain(item.message) for item in errors if item.message != "update failed" and not (late and late in item.message)]
-        text = "\n".join(dict.fromkeys(told)) or late or _plain(outcome.error or "")
+        causes = [item for item in errors if item.message != "update failed" and ENGINE_IS_GONE not in item.message]
+        told = [_plain(item.message) for item in causes if not (late and late in item.message)]
+        text = (
+            "\n".join(dict.fromkeys(told)) or late or _plain(outcome.error or "")
+        )  # the command's own report, where no event came through
     if "no resource plugin" in text:
         text += f"\nA rehearsal simulates these packages: {', '.join(kind.package for kind in PACKAGES)}."
     return text

@@ -16,8 +16,10 @@ from rich.console import Console
 from dpd_infra.rehearsal import SimulatedAccount
 from dpd_infra.rehearsal.account import Resource
 from dpd_infra.rehearsal.diff import Change, compare
+from dpd_infra.rehearsal.engine import Diagnostic, Outcome
 from dpd_infra.rehearsal.errors import SimulatedError
 from dpd_infra.rehearsal.progress import ProgressDisplay
+from dpd_infra.rehearsal.runner import failure_message
 from dpd_infra.rehearsal.waiting import parse, timeout_of
 from dpd_infra.rehearsal.wire import UNKNOWN, Secret, conceal, decode, encode, overlay, reveal
 from dpd_infra.rehearsal.workspace import ProjectFiles, ProjectNotFound
@@ -177,3 +179,10 @@ def test_what_is_wrong_with_a_projects_files_is_one_line(tmp_path: Path, files: 
     with pytest.raises(ProjectNotFound, match=message) as caught:
         ProjectFiles.read(tmp_path, "dev")
     assert "\n" not in str(caught.value)
+
+
+def test_an_engine_that_went_before_the_program_did_is_no_cause() -> None:
+    gone = "an unhandled error occurred: Resource monitor has terminated, shutting down"
+    outcome = Outcome("up", error="error: waiting for EKS Add-On (test:coredns) create: DEGRADED")
+    outcome.diagnostics.append(Diagnostic("error", gone, ""))
+    assert failure_message(outcome) == "error: waiting for EKS Add-On (test:coredns) create: DEGRADED"
