@@ -9,10 +9,10 @@ import sys
 from importlib import import_module
 from typing import Any
 
-COMMANDS: tuple[str, ...] = ("check", "import", "import-state", "render", "size", "advise", "rehearse", "schema", "fetch-chart")
+COMMANDS: tuple[str, ...] = ("check", "import", "import-state", "render", "plan", "size", "advise", "rehearse", "schema", "fetch-chart")
 """Every command; `fetch-chart` lives in `fetch_chart.py`, and `import`, a word of Python's, in `import_.py`."""
 
-_WITHOUT_TYPER = frozenset({"check", "size", "advise"})
+_WITHOUT_TYPER = frozenset({"check", "plan", "size", "advise"})
 """Editors and hooks run them on every save: they do without Typer, which takes longer to load than they take to run."""
 
 

@@ -17,9 +17,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dpd_infra.testing.answers import Answers, secret
+    from dpd_infra.testing.estate import platform_exports
     from dpd_infra.testing.manifests import assert_manifest
     from dpd_infra.testing.mocks import PlatformMocks
-    from dpd_infra.testing.program import run_program, run_project
+    from dpd_infra.testing.program import run_program
+    from dpd_infra.testing.project import run_project
     from dpd_infra.testing.recording import UNKNOWN, Recorded, Recording
     from dpd_infra.testing.snapshot import assert_snapshot
 
@@ -31,8 +33,9 @@ _HOMES = {
     "Recording": "recording",
     "assert_manifest": "manifests",
     "assert_snapshot": "snapshot",
+    "platform_exports": "estate",
     "run_program": "program",
-    "run_project": "program",
+    "run_project": "project",
     "secret": "answers",
 }
 """Where each public name lives."""
@@ -45,6 +48,7 @@ __all__ = [
     "Recording",
     "assert_manifest",
     "assert_snapshot",
+    "platform_exports",
     "run_program",
     "run_project",
     "secret",

@@ -74,14 +74,21 @@ class Answers:
         where = self.region if region is None else region
         return f"arn:{self.partition}:{service}:{where}:{self.account_id if account is None else account}:{resource}"
 
-    def made_id(self, name: str, inputs: Inputs) -> str:
+    def made_id(self, name: str) -> str:
         """The id that AWS gives to a resource whose id follows from nothing."""
-        del inputs
         return f"{name}-id"
+
+    def key_id(self, name: str) -> str:
+        """The id of a KMS key."""
+        return name
+
+    def assigned(self, prefix: str, name: str) -> str:
+        """Another id that AWS makes up beside the resource's own, as `sg-…` of an EKS cluster."""
+        return f"{prefix}-{name}"
 
     def resource(self, type_: str, name: str, inputs: Inputs) -> tuple[str, Outputs]:
         """The id and the outputs of a resource that was just made: what is not known before it exists."""
-        identity = _IDS[type_](self, name, inputs) if type_ in _IDS else self.made_id(name, inputs)
+        identity = _IDS[type_](self, name, inputs) if type_ in _IDS else self.made_id(name)
         if type_ in _OUTPUTS:
             return identity, _OUTPUTS[type_](self, name, inputs)
         package, module, kind = type_.split(":")
@@ -130,6 +137,23 @@ class Answers:
         }
 
 
+@dataclass(frozen=True)
+class StandIns(Answers):
+    """Answers that say of every id that AWS would make up whose it is: `<inference-network-vpc.id>`."""
+
+    def made_id(self, name: str) -> str:
+        """The resource's name with `.id`, in pointed brackets."""
+        return f"<{name}.id>"
+
+    def key_id(self, name: str) -> str:
+        """The same of a KMS key."""
+        return self.made_id(name)
+
+    def assigned(self, prefix: str, name: str) -> str:
+        """The same with what kind of id it is."""
+        return f"<{name}.{prefix}>"
+
+
 def _eks_cluster(answers: Answers, name: str, inputs: Inputs) -> Outputs:
     cluster = inputs.get("name", name)
     return {
@@ -137,7 +161,11 @@ def _eks_cluster(answers: Answers, name: str, inputs: Inputs) -> Outputs:
         "endpoint": f"https://{cluster}.sk1.{answers.region}.eks.amazonaws.com",
         "certificateAuthority": {"data": "Q0VSVElGSUNBVEU="},
         "identities": [{"oidcs": [{"issuer": answers.issuer}]}],
-        "vpcConfig": {**inputs.get("vpcConfig", {}), "clusterSecurityGroupId": f"sg-{cluster}", "vpcId": "vpc-mock"},
+        "vpcConfig": {
+            **inputs.get("vpcConfig", {}),
+            "clusterSecurityGroupId": answers.assigned("sg", cluster),
+            "vpcId": answers.assigned("vpc", cluster),
+        },
         "version": inputs.get("version", DEFAULT_VERSION),
         "status": "ACTIVE",
     }
@@ -171,20 +199,23 @@ def _oidc_provider(answers: Answers, _: str, inputs: Inputs) -> Outputs:
 
 
 _OUTPUTS: dict[str, Callable[[Answers, str, Inputs], Outputs]] = {
-    "aws:ec2/vpc:Vpc": lambda answers, name, inputs: {
-        "arn": answers.arn("ec2", f"vpc/vpc-{name}"),
+    "aws:ec2/vpc:Vpc": lambda answers, name, _: {
+        "arn": answers.arn("ec2", f"vpc/{answers.made_id(name)}"),
         "defaultSecurityGroupId": "sg-default",
-        "mainRouteTableId": answers.made_id(f"{name}-main-routes", inputs),
+        "mainRouteTableId": answers.made_id(f"{name}-main-routes"),
     },
-    "aws:ec2/eip:Eip": lambda _, name, __: {"allocationId": f"eipalloc-{name}", "publicIp": "198.51.100.1"},
-    "aws:ec2/subnet:Subnet": lambda answers, name, _: {"arn": answers.arn("ec2", f"subnet/{name}"), "availabilityZoneId": "use2-az1"},
+    "aws:ec2/eip:Eip": lambda answers, name, _: {"allocationId": answers.assigned("eipalloc", name), "publicIp": "198.51.100.1"},
+    "aws:ec2/subnet:Subnet": lambda answers, name, _: {
+        "arn": answers.arn("ec2", f"subnet/{answers.made_id(name)}"),
+        "availabilityZoneId": "use2-az1",
+    },
     "aws:eks/cluster:Cluster": _eks_cluster,
     "aws:eks/addon:Addon": _addon,
     "aws:eks/accessEntry:AccessEntry": lambda answers, name, _: {"accessEntryArn": answers.arn("eks", f"access-entry/{name}")},
     "aws:iam/role:Role": _role,
     "aws:iam/policy:Policy": lambda answers, name, inputs: {"arn": answers.arn("iam", f"policy/{inputs.get('name', name)}", region="")},
     "aws:iam/openIdConnectProvider:OpenIdConnectProvider": _oidc_provider,
-    "aws:kms/key:Key": lambda answers, name, _: {"arn": answers.arn("kms", f"key/{name}"), "keyId": name},
+    "aws:kms/key:Key": lambda answers, name, _: {"arn": answers.arn("kms", f"key/{answers.key_id(name)}"), "keyId": answers.key_id(name)},
     "aws:s3/bucket:Bucket": _bucket,
     "aws-native:sagemaker:Cluster": lambda answers, name, inputs: {
         "clusterArn": _hyperpod_arn(answers, name, inputs),

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from dpd_infra.catalog.addons import NODE_ADDONS
-from dpd_infra.catalog.operator_releases import ADDON_NAME
+from dpd_infra.catalog.operator_releases import ADDON_NAME, DEFAULT_ADDON_VERSION
 from dpd_infra.spec.existing import ExistingNetwork, ExistingSpec
+from dpd_infra.spec.operator import OperatorFacts
 from dpd_infra.spec.shape import build
 from dpd_infra.testing.answers import Answers
 from dpd_infra.testing.monitor import InvokeResult
@@ -49,6 +50,30 @@ def estate_invokes(existing: ExistingSpec, answers: Answers, platform_name: str)
         groups = {group: spec.instance_type for group, spec in cluster.instance_groups.items()}
         found["aws-native:sagemaker:getCluster"] = lambda arguments: answers.hyperpod_cluster(str(arguments["clusterArn"]), eks, groups)
     return found
+
+
+def platform_exports(
+    name: str = "inference", *, operator: OperatorFacts | None = None, answers: Answers | None = None
+) -> dict[str, str | bool]:
+    """What a stack with a platform exports, for tests of a stack with endpoints alone.
+
+    It is given as `stacks` to `run_program` or `run_project`, under the other stack's full name, `organization/platform/prod`.
+    """
+    answers, facts = answers or Answers(), operator or OperatorFacts(addon_version=DEFAULT_ADDON_VERSION)
+    cluster = answers.eks_cluster(name)
+    return {
+        "region": answers.region,
+        "zone": f"{answers.region}a",
+        "vpcId": str(cluster["vpcConfig"]["vpcId"]),
+        "eksClusterName": name,
+        "eksEndpoint": str(cluster["endpoint"]),
+        "eksCertificateAuthority": str(cluster["certificateAuthorities"][0]["data"]),
+        "kubernetesIdentifier": f"{name}-0",
+        "hyperPodClusterName": name,
+        "hyperPodClusterArn": answers.arn("sagemaker", f"cluster/{name}"),
+        "operatorAddonVersion": facts.addon_version,
+        "closedNetwork": facts.closed_network,
+    }
 
 
 def _subnet(network: ExistingNetwork, answers: Answers, subnet: str) -> dict[str, Any]:

@@ -21,6 +21,9 @@ InvokeResult = Mapping[str, Any] | Callable[[Mapping[str, Any]], Mapping[str, An
 MoreOutputs = Callable[[str, str, Mapping[str, Any]], Mapping[str, Any]]
 """From type, name and inputs to outputs."""
 
+Stacks = Mapping[str, Mapping[str, Any]] | Callable[[str], Mapping[str, Any]]
+"""What other stacks export, by their full name: a mapping, or a function of the name."""
+
 _STACK_REFERENCE = "pulumi:pulumi:StackReference"
 
 
@@ -39,7 +42,7 @@ class RecordingMonitor(MockMonitor):
         stack: str,
         invokes: Mapping[str, InvokeResult] | None = None,
         outputs: MoreOutputs | None = None,
-        stacks: Mapping[str, Mapping[str, Any]] | None = None,
+        stacks: Stacks | None = None,
         known_in_preview: bool = False,
     ) -> None:
         super().__init__(PlatformMocks(answers))
@@ -123,13 +126,17 @@ class RecordingMonitor(MockMonitor):
         return resource.import_id or identity, state
 
     def _other_stack(self, name: str) -> dict[str, Any]:
-        if name not in self._stacks:
-            known = f"; stacks has {', '.join(self._stacks)}" if self._stacks else ""
+        exported = self._stacks(name) if callable(self._stacks) else self._stacks.get(name)
+        if exported is None:
+            known = "" if callable(self._stacks) or not self._stacks else f"; stacks has {', '.join(self._stacks)}"
             raise AssertionError(
                 f'the program reads the stack {name}, and nothing says what it exports: pass stacks={{"{name}": {{...}}}}{known}'
             )
-        outputs = wire_value(self._stacks[name])
-        return {"name": name, "outputs": outputs, "secretOutputNames": [key for key in outputs if _has_secret(self._stacks[name][key])]}
+        return {
+            "name": name,
+            "outputs": wire_value(exported),
+            "secretOutputNames": [key for key, value in exported.items() if _has_secret(value)],
+        }
 
 
 def _has_secret(value: Any) -> bool:

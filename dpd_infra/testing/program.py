@@ -1,18 +1,15 @@
-"""Running a Pulumi program, or a whole project, without an engine: what it registers is kept, options included."""
+"""Running a Pulumi program without an engine: what it registers is kept, options included."""
 
 from __future__ import annotations
 
 import asyncio
 import contextvars
 import inspect
-import json
 import logging
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pulumi
@@ -21,23 +18,16 @@ from pulumi.runtime import settings
 from pulumi.runtime.mocks import MockEngine, MockSettings
 from pulumi.runtime.stack import run_in_stack
 
-from dpd_infra.plan.project import Project, use_project
-from dpd_infra.spec.stack_file import Secret, StackFile, find_project_file, find_stack_file, read_stack_file
-from dpd_infra.spec.yaml_source import load_document
 from dpd_infra.testing.answers import REGION, Answers
-from dpd_infra.testing.estate import existing_invokes
-from dpd_infra.testing.monitor import InvokeResult, MoreOutputs, RecordingMonitor
+from dpd_infra.testing.monitor import InvokeResult, MoreOutputs, RecordingMonitor, Stacks
 from dpd_infra.testing.recording import UNKNOWN, Recording
 
 Program = Callable[[], Any]
 """A Pulumi program as a function; it may be `async`. What it returns is kept in `Recording.returned`."""
 
-SECRET_STAND_IN = "test-stand-in"  # noqa: S105 - it stands where a secret would
-"""What an encrypted value of a stack file reads, where `secrets` does not say: tests have no key to the real one."""
-
 
 @dataclass(frozen=True)
-class _Run:
+class Run:
     """One run: how it is configured and answered."""
 
     program: Program
@@ -47,7 +37,7 @@ class _Run:
     secret_keys: list[str]
     invokes: Mapping[str, InvokeResult] = field(default_factory=dict)
     outputs: MoreOutputs | None = None
-    stacks: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    stacks: Stacks = field(default_factory=dict)
     project: str = "project"
     stack: str = "test"
     organization: str = "organization"
@@ -64,7 +54,7 @@ def run_program(
     secret_keys: Iterable[str] = (),
     invokes: Mapping[str, InvokeResult] | None = None,
     outputs: MoreOutputs | None = None,
-    stacks: Mapping[str, Mapping[str, Any]] | None = None,
+    stacks: Stacks | None = None,
     answers: Answers | None = None,
     expect: type[BaseException] | None = None,
     project: str = "project",
@@ -92,7 +82,7 @@ def run_program(
     """
     recording = Recording(preview)
     configuration = dict(config or {})
-    run = _Run(
+    run = Run(
         program,
         recording,
         answers or Answers(region=configuration.get("aws:region", REGION)),
@@ -109,165 +99,7 @@ def run_program(
     return recording
 
 
-def run_project(
-    stack: str = "dev",
-    root: Path | str | None = None,
-    *,
-    preview: bool = False,
-    secrets: Mapping[str, str] | None = None,
-    config: Mapping[str, str] | None = None,
-    invokes: Mapping[str, InvokeResult] | None = None,
-    outputs: MoreOutputs | None = None,
-    stacks: Mapping[str, Mapping[str, Any]] | None = None,
-    answers: Answers | None = None,
-    expect: type[BaseException] | None = None,
-) -> Recording:
-    """Run the program of a project with a stack's file, as `pulumi up` would, and return what it registered.
-
-    Args:
-        stack: The stack: `dev` for Pulumi.dev.yaml.
-        root: The folder of Pulumi.yaml, or one below it. None: the working directory.
-        preview: See `run_program`, as for all that follow.
-        secrets: Plain text of the file's encrypted values, by full key; the others read `test-stand-in`.
-        config: Configuration that takes the place of the file's, by full key.
-        invokes: What data sources answer, beside what the file's `existing` section says is there.
-        outputs: More outputs of resources.
-        stacks: What other stacks export.
-        answers: Another account or region.
-        expect: An error that must be raised.
-
-    Files that only a real deployment needs (the packed Helm chart) need not be there. Raises `FileNotFoundError` where there is no such
-    project or stack.
-    """
-    found = find_project(stack, root)
-    recording = Recording(preview)
-    execute(
-        project_run(
-            found,
-            recording,
-            secrets=secrets,
-            config=config,
-            invokes=invokes,
-            outputs=outputs,
-            stacks=stacks,
-            answers=answers,
-        ),
-        expect,
-    )
-    return recording
-
-
-@dataclass(frozen=True)
-class FoundProject:
-    """A project and one of its stacks, read."""
-
-    root: Path
-    name: str
-    main: str | None
-    file: StackFile
-
-
-def find_project(stack: str, root: Path | str | None = None) -> FoundProject:
-    """The project at or above `root` with the file of `stack`. Raises `FileNotFoundError` where either is not there."""
-    start = Path(root) if root is not None else Path.cwd()
-    project_file = find_project_file(start)
-    if project_file is None:
-        raise FileNotFoundError(f"there is no Pulumi.yaml in {start.resolve()} or above it")
-    folder = project_file.parent
-    path = find_stack_file(folder, stack)
-    if path is None:
-        raise FileNotFoundError(f"{folder} has no stack {stack!r}: there is no Pulumi.{stack}.yaml where its stack files are")
-    return read_project(project_file, path)
-
-
-def read_project(project_file: Path, stack_file: Path) -> FoundProject:
-    """A project with a given stack file of it."""
-    data = load_document(project_file.read_bytes(), str(project_file)).data
-    described: Mapping[str, Any] = data if isinstance(data, Mapping) else {}
-    main = described.get("main")
-    return FoundProject(
-        project_file.parent, str(described.get("name", "project")), str(main) if main else None, read_stack_file(stack_file)
-    )
-
-
-def project_run(
-    found: FoundProject,
-    recording: Recording,
-    *,
-    secrets: Mapping[str, str] | None = None,
-    config: Mapping[str, str] | None = None,
-    invokes: Mapping[str, InvokeResult] | None = None,
-    outputs: MoreOutputs | None = None,
-    stacks: Mapping[str, Mapping[str, Any]] | None = None,
-    answers: Answers | None = None,
-    program: Program | None = None,
-    known_in_preview: bool = False,
-) -> _Run:
-    """What runs a project's own program, or another `program` in its place, with a stack's file."""
-    configuration, secret_keys = config_texts(found.file.config, secrets or {})
-    configuration |= config or {}
-    answers = answers or Answers(region=configuration.get("aws:region", REGION))
-    return _Run(
-        program or _program_of(found),
-        recording,
-        answers,
-        configuration,
-        secret_keys,
-        {**existing_invokes(found.file.config, answers), **(invokes or {})},
-        outputs,
-        stacks or {},
-        found.name,
-        found.file.stack,
-        known_in_preview=known_in_preview,
-        around=partial(_host_of, found),
-    )
-
-
-def _program_of(found: FoundProject) -> Program:
-    from dpd_infra.rehearsal.program import project_program  # noqa: PLC0415 - only a project has files
-
-    return project_program(found.root, found.main)
-
-
-@contextmanager
-def _host_of(found: FoundProject) -> Iterator[None]:
-    """What Pulumi's Python host gives a program: the working directory and the module path. A test needs no packed chart."""
-    from dpd_infra.rehearsal.program import as_program_host  # noqa: PLC0415 - only a project has files
-
-    with as_program_host(found.root, found.main), use_project(Project(root=found.root, chart_required=False)):
-        yield
-
-
-def config_texts(config: Mapping[str, Any], secrets: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
-    """A stack file's configuration as the engine hands it to programs: texts, objects as JSON, and the keys that are secret."""
-    texts: dict[str, str] = {}
-    secret_keys: list[str] = []
-    for key, value in config.items():
-        if _holds_secret(value):
-            secret_keys.append(key)
-        texts[key] = secrets[key] if key in secrets else _text(_without_secrets(value))
-    return texts, [*secret_keys, *(key for key in secrets if key not in secret_keys)]
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value)
-
-
-def _holds_secret(value: Any) -> bool:
-    if isinstance(value, Mapping):
-        return any(map(_holds_secret, value.values()))
-    return isinstance(value, Secret) or (isinstance(value, list) and any(map(_holds_secret, value)))
-
-
-def _without_secrets(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {key: _without_secrets(part) for key, part in value.items()}
-    if isinstance(value, list):
-        return [_without_secrets(part) for part in value]
-    return SECRET_STAND_IN if isinstance(value, Secret) else value
-
-
-def execute(run: _Run, expect: type[BaseException] | None) -> None:
+def execute(run: Run, expect: type[BaseException] | None) -> None:
     """Run, in an event loop of its own and without a trace in this thread's context."""
     in_copy = contextvars.copy_context()
     if not _in_event_loop():
@@ -297,7 +129,7 @@ def _in_event_loop() -> bool:
     return True
 
 
-def _execute(run: _Run, expect: type[BaseException] | None) -> None:
+def _execute(run: Run, expect: type[BaseException] | None) -> None:
     recording = run.recording
     with run.around(), asyncio.Runner(loop_factory=_quiet_loop) as runner:
         try:
@@ -319,7 +151,7 @@ def _quiet_loop() -> asyncio.AbstractEventLoop:
     return loop
 
 
-async def _in_stack(run: _Run) -> None:
+async def _in_stack(run: Run) -> None:
     settings.reset_options(project=run.project, stack=run.stack, preview=run.recording.preview)
     pulumi.runtime.set_all_config(dict(run.config), run.secret_keys)
     monitor = RecordingMonitor(

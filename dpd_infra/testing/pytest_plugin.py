@@ -51,7 +51,7 @@ def dpd_run(dpd_preview: bool, dpd_hermetic: None) -> Callable[..., Recording]: 
 @pytest.fixture
 def dpd_project(request: pytest.FixtureRequest, dpd_preview: bool, dpd_hermetic: None) -> Callable[..., Recording]:  # noqa: FBT001
     """`run_project` in both modes, for the project at or above the test's folder: `dpd_project("dev")`."""
-    from dpd_infra.testing.program import run_project  # noqa: PLC0415
+    from dpd_infra.testing.project import run_project  # noqa: PLC0415
 
     del dpd_hermetic
     return partial(run_project, root=request.path.parent, preview=dpd_preview)
