@@ -5,32 +5,20 @@ from __future__ import annotations
 import argparse
 import pathlib
 from math import isfinite
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 from dpd_infra.catalog.instance_types import INSTANCE_TYPES, InstanceType, instance_type
 from dpd_infra.catalog.models import KvFormat, ModelShape, find_model, model_names
 from dpd_infra.catalog.prices import DEFAULT_PRICES, PriceList
 from dpd_infra.catalog.sources import Source
+from dpd_infra.cli._arguments import Parser, UsageError
 from dpd_infra.plan.sizing.workload import ArrivalProcess, Lengths, Workload
 from dpd_infra.sizing import Changes, NotSizedError, SizedEndpoint, manifests, plain_serving, sized_endpoint
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-WRONG_USAGE = 2
 AUTO = "auto"
-
-
-class UsageError(ValueError):
-    """A call that is wrong."""
-
-
-class Parser(argparse.ArgumentParser):
-    """A parser that says what is wrong in one line."""
-
-    def error(self, message: str) -> NoReturn:
-        """End with exit code 2."""
-        raise UsageError(f"{message}; see {self.prog} --help")
 
 
 def number(text: str) -> float:

@@ -29,7 +29,8 @@ def show(made: Planned, *, policies: bool) -> None:
     """Print the whole plan."""
     # Brackets of a value are no markup.
     console = Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else _PLAIN_WIDTH, soft_wrap=False)
-    tree, view, answers = made.tree, outlook(made.recording.resources), made.answers
+    tree, answers = made.tree, made.answers
+    view = outlook(tree.resources)
     components = len(made.recording.components)
     console.print(f"{len(tree.drawn())} resources in {components} components, stack {made.stack} in {answers.region}", style="bold")
     console.print(f"nothing was asked of AWS: the account {answers.account_id} and what is in <pointed brackets> stand in", style="dim")

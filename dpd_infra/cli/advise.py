@@ -7,7 +7,8 @@ import pathlib
 import sys
 from collections.abc import Sequence
 
-from dpd_infra.cli._load_options import WRONG_USAGE, UsageError, endpoints, number, parser, prices, required_workload
+from dpd_infra.cli._arguments import WRONG_USAGE, UsageError
+from dpd_infra.cli._load_options import endpoints, number, parser, prices, required_workload
 from dpd_infra.plan.advice.advise import Question, advise
 from dpd_infra.plan.advice.counterfactual import Targets
 from dpd_infra.plan.advice.plot import plot_svg

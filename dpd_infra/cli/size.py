@@ -6,7 +6,8 @@ import json
 import sys
 from collections.abc import Sequence
 
-from dpd_infra.cli._load_options import WRONG_USAGE, UsageError, endpoints, parser, prices, workload
+from dpd_infra.cli._arguments import WRONG_USAGE, UsageError
+from dpd_infra.cli._load_options import endpoints, parser, prices, workload
 from dpd_infra.plan.sizing.report import size_endpoint
 from dpd_infra.plan.sizing.text import report_text
 

@@ -66,19 +66,38 @@ class Registration(Protocol):
 
 
 class ResourceTree:
-    """The resources of one stack. Providers are in the tree and not in the graph, for everything waits for them."""
+    """The resources of one stack, what comes first before what waits for it.
+
+    The order in which a program's requests arrive is no order, for they are made side by side. Providers are in the tree and not in the
+    graph, because everything waits for them.
+    """
 
     def __init__(self, resources: Sequence[Registration]) -> None:
-        self.resources = tuple(resources)
         self._by_urn = {resource.urn: resource for resource in resources}
         self._children: dict[str, list[Registration]] = {}
         for resource in resources:
             place = resource.parent if resource.parent in self._by_urn else ""
             self._children.setdefault(place, []).append(resource)
+        last = self._last_steps()
+        for children in self._children.values():
+            children.sort(key=lambda resource: (last[resource.urn], resource.urn))
+        self.resources = tuple(resource for _, resource in self.walk())
+
+    def _last_steps(self) -> dict[str, int]:
+        """At which step the last of a resource and all in it can be made, if whatever waits for nothing is made in the first."""
+        nodes = {urn: frozenset(self._needed(resource)) & self._by_urn.keys() - {urn} for urn, resource in self._by_urn.items()}
+        last: dict[str, int] = {}
+        for urn in _in_order(nodes):
+            last[urn] = 1 + max((last[other] for other in nodes[urn]), default=-1)
+        # Children before their parents.
+        for _, resource in reversed(list(self.walk())):
+            if resource.parent in last:
+                last[resource.parent] = max(last[resource.parent], last[resource.urn])
+        return last
 
     @property
     def roots(self) -> tuple[Registration, ...]:
-        """The children of the stack, in the order of registration."""
+        """The children of the stack."""
         return tuple(self._children.get("", ()))
 
     def children(self, parent: Registration) -> tuple[Registration, ...]:
@@ -126,16 +145,24 @@ def is_provider(resource: Registration) -> bool:
 
 
 def _reach(waits: Mapping[str, frozenset[str]]) -> dict[str, frozenset[str]]:
-    """Everything that each node waits for, over any number of steps. A program's registrations hold no circle."""
+    """Everything that each node waits for, over any number of steps."""
     reach: dict[str, frozenset[str]] = {}
+    for urn in _in_order(waits):
+        reach[urn] = waits[urn].union(*(reach[other] for other in waits[urn]))
+    return reach
+
+
+def _in_order(waits: Mapping[str, frozenset[str]]) -> Iterator[str]:
+    """Every node after all that it waits for. A program's registrations hold no circle."""
+    done: set[str] = set()
     for start in waits:
         stack = [start]
         while stack:
-            urn = stack[-1]
-            missing = [other for other in waits[urn] if other not in reach]
-            if urn in reach or not missing:
-                stack.pop()
-                reach[urn] = frozenset(waits[urn]).union(*(reach[other] for other in waits[urn]))
-            else:
+            missing = [other for other in waits[stack[-1]] if other not in done]
+            if missing:
                 stack += missing
-    return reach
+                continue
+            urn = stack.pop()
+            if urn not in done:
+                done.add(urn)
+                yield urn

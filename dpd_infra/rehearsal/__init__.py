@@ -1,11 +1,32 @@
-"""A complete `pulumi up` on the real engine against a simulated AWS account: no credentials, no network, no cost."""
+"""A complete `pulumi up` on the real engine against a simulated AWS account: no credentials, no network, no cost.
+
+Every name here is imported when it is first used: whoever needs only a project's program does not load the simulated services.
+"""
 
 from __future__ import annotations
 
-from dpd_infra.rehearsal.account import Failure, OperatorBehaviour, SimulatedAccount
-from dpd_infra.rehearsal.environment import PulumiNotFound, find_pulumi
-from dpd_infra.rehearsal.runner import Rehearsal, RehearsalBusy, RehearsalFailed, RehearsalResult
-from dpd_infra.rehearsal.workspace import ProjectNotFound
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dpd_infra.rehearsal.account import Failure, OperatorBehaviour, SimulatedAccount
+    from dpd_infra.rehearsal.environment import PulumiNotFound, find_pulumi
+    from dpd_infra.rehearsal.runner import Rehearsal, RehearsalBusy, RehearsalFailed, RehearsalResult
+    from dpd_infra.rehearsal.workspace import ProjectNotFound
+
+_HOMES = {
+    "Failure": "account",
+    "OperatorBehaviour": "account",
+    "ProjectNotFound": "workspace",
+    "PulumiNotFound": "environment",
+    "Rehearsal": "runner",
+    "RehearsalBusy": "runner",
+    "RehearsalFailed": "runner",
+    "RehearsalResult": "runner",
+    "SimulatedAccount": "account",
+    "find_pulumi": "environment",
+}
+"""Where each public name lives."""
 
 __all__ = [
     "Failure",
@@ -19,3 +40,16 @@ __all__ = [
     "SimulatedAccount",
     "find_pulumi",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        message = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(message)
+    value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

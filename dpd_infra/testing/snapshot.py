@@ -53,13 +53,14 @@ def graph_data(recording: Recording) -> dict[str, Any]:
 
 
 def plain_data(value: Any, secrets: frozenset[str] = frozenset(), path: str = "") -> Any:
-    """A recorded value as JSON data: what was secret reads `[secret]`, what is unknown `[unknown]`, JSON text is taken apart."""
+    """A recorded value as JSON data, keys sorted: what was secret reads `[secret]`, what is unknown `[unknown]`, JSON text is data."""
     if path in secrets and path:
         return "[secret]"
     if isinstance(value, Unknown):
         return "[unknown]"
     if isinstance(value, Mapping):
-        return {str(key): plain_data(part, secrets, f"{path}.{key}" if path else str(key)) for key, part in value.items()}
+        # Messages keep no order of their own.
+        return {key: plain_data(value[key], secrets, f"{path}.{key}" if path else key) for key in sorted(value)}
     if isinstance(value, list):
         return [plain_data(part, secrets, f"{path}[{index}]") for index, part in enumerate(value)]
     if isinstance(value, str) and value.startswith(("{", "[")):

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import itertools
 import re
+from random import Random
 
 from hypothesis import given
+from hypothesis import strategies as st
 
 from dpd_infra.plan.drawings import to_dot, to_mermaid
 from dpd_infra.plan.tree import ResourceTree
@@ -54,6 +56,25 @@ def test_the_graph_says_all_that_waits_and_not_one_arrow_more(made: list[Made]) 
     assert all_pairs(edges) == all_pairs(direct)
     for edge in edges:
         assert edge[1] not in reachable(edges - {edge}, edge[0]), "an arrow that follows from others"
+
+
+@given(programs(), st.randoms())
+def test_the_order_of_arrival_changes_nothing(made: list[Made], random: Random) -> None:
+    shuffled = list(made)
+    random.shuffle(shuffled)
+    one, other = ResourceTree(made), ResourceTree(shuffled)
+    assert one.resources == other.resources
+    assert one.edges() == other.edges()
+    assert to_dot(one, words, "") == to_dot(other, words, "")
+
+
+def test_what_comes_first_stands_first_and_a_box_stands_where_its_last_resource_does() -> None:
+    boxes = {name: Made("test:index:Box", name, custom=False) for name in ("alpha", "beta")}
+    ground = Made("test:index:Thing", "z-ground", parent=boxes["beta"].urn)
+    upper = Made("test:index:Thing", "a-upper", parent=boxes["alpha"].urn, dependencies=(ground.urn,))
+    top = Made("test:index:Thing", "a-top", parent=boxes["alpha"].urn, dependencies=(upper.urn,))
+    tree = ResourceTree([*boxes.values(), top, upper, ground])
+    assert [resource.name for resource in tree.resources] == ["beta", "z-ground", "alpha", "a-upper", "a-top"]
 
 
 def test_a_long_chain_is_drawn() -> None:
