@@ -9,8 +9,9 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
+from importlib.util import cache_from_source
 from pathlib import Path
 from typing import TextIO
 
@@ -132,7 +133,8 @@ def as_program_host(root: Path, main: str | None) -> Iterator[None]:
     """Give the process the working directory, the module path and the arguments of Pulumi's Python host; restore all of them.
 
     The working directory stays until the engine is done, because callbacks on outputs run after the program's last line. Modules that
-    were loaded from the program's own folder are forgotten, so that the next run reads the files again.
+    were loaded from the program's own folder are forgotten with their bytecode, so that the next run reads the files again: Python takes
+    bytecode for current where the source has the same size and was written in the same second.
     """
     entry = (root / (main or ".")).resolve()
     folder = entry if entry.is_dir() else entry.parent
@@ -147,9 +149,16 @@ def as_program_host(root: Path, main: str | None) -> Iterator[None]:
         os.chdir(working_directory)
         sys.path[:] = path
         sys.argv = arguments
+        _forget_bytecode(folder / "__main__.py")
         for name in set(sys.modules) - modules:
             if _belongs_to(name, folder):
+                _forget_bytecode(Path(str(sys.modules[name].__file__)))
                 del sys.modules[name]
+
+
+def _forget_bytecode(source: Path) -> None:
+    with suppress(OSError, NotImplementedError):
+        Path(cache_from_source(source)).unlink(missing_ok=True)
 
 
 def _belongs_to(name: str, folder: Path) -> bool:

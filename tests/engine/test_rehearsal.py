@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
+import time
 from pathlib import Path
 from textwrap import dedent
 
@@ -108,6 +109,21 @@ def test_an_edit_of_a_module_beside_the_program_is_seen_by_the_next_run(project:
     assert SimulatedAccount(project / ".dpd/rehearsal/account.json").first("aws:ec2/vpc:Vpc", cidrBlock="10.0.0.0/16"), (
         "a preview makes nothing"
     )
+
+
+@pytest.mark.parametrize("file", ["__main__.py", "settings.py"])
+def test_an_edit_of_the_same_length_in_the_same_second_is_seen(project: Path, file: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Python's bytecode cache knows a source by its size and the second of its last change.
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    now = int(time.time())
+    program = project / "stacks" / file
+    if file == "__main__.py":
+        write(project, **{"stacks/__main__.py": PROTECTED.replace("protect=True", "protect=None")})
+    os.utime(program, (now, now))
+    Rehearsal(project, "dev").up()
+    program.write_text(program.read_text(encoding="utf-8").replace("10.0.0.0/16", "10.8.0.0/16"), encoding="utf-8")
+    os.utime(program, (now, now))
+    assert Rehearsal(project, "dev").preview().replaced > 0
 
 
 def test_destroy_leaves_nothing_behind_in_the_account(project: Path) -> None:
