@@ -29,6 +29,7 @@ from urllib.parse import unquote
 ROOT = Path(__file__).resolve().parent.parent
 BIN = ROOT / ".tools" / "bin"
 VENV = ROOT / ".venv"
+SECONDS_BETWEEN_LINES = 30
 MINIMUM_UV = (0, 5, 0)
 """The first series whose `uv sync` reads the dependency groups and the lock file of this project."""
 INDEX_SETTINGS = ("UV_DEFAULT_INDEX", "UV_INDEX", "UV_INDEX_URL", "UV_EXTRA_INDEX_URL", "PIP_INDEX_URL")
@@ -47,27 +48,40 @@ class GoTool:
     module: str
     """The module whose version in go.mod is the version of the command."""
     package: str
-    version_variable: str
-    """Where the linker writes the version."""
     minutes: int
     """About how long a first build takes on two cores, downloads included."""
-    minimum: tuple[int, ...]
-    """The oldest version on PATH that will do."""
     advice: str
     """How to get the command without Go."""
+    minimum: tuple[int, ...] | None
+    """The oldest version on PATH that will do; None where only our own build will."""
+    wrapper: str = ""
+    """The folder of `tools/` that holds the wrapper module, where it has not the command's name."""
+    version_variables: tuple[tuple[str, str], ...] = ()
+    """What the linker writes into which variable: `{version}` as in go.mod, `{numbers}` its parts."""
+    version_argument: str = "version"
+    """What makes the command print its version."""
 
     @property
     def folder(self) -> Path:
         """The wrapper module."""
-        return ROOT / "tools" / self.name
+        return ROOT / "tools" / (self.wrapper or self.name)
 
     @property
     def pinned(self) -> str:
         """The pinned version, as in `v3.274.1`."""
-        found = re.search(rf"^\s*{re.escape(self.module)} (v\S+)", (self.folder / "go.mod").read_text(encoding="utf-8"), re.MULTILINE)
+        found = re.search(
+            rf"^\s*(?:require )?{re.escape(self.module)} (v\S+)", (self.folder / "go.mod").read_text(encoding="utf-8"), re.MULTILINE
+        )
         if found is None:
-            raise SetupError(f"tools/{self.name}/go.mod does not require {self.module}")
+            raise SetupError(f"tools/{self.folder.name}/go.mod does not require {self.module}")
         return found.group(1)
+
+    @property
+    def linker_flags(self) -> str:
+        """A small binary that knows its version."""
+        version = self.pinned
+        stamps = [f"-X {variable}={text.format(version=version, numbers=numbers(version))}" for variable, text in self.version_variables]
+        return " ".join(["-s -w", *stamps])
 
 
 GO_TOOLS = {
@@ -75,7 +89,7 @@ GO_TOOLS = {
         name="pulumi",
         module="github.com/pulumi/pulumi/pkg/v3",
         package="github.com/pulumi/pulumi/pkg/v3/cmd/pulumi",
-        version_variable="github.com/pulumi/pulumi/sdk/v3/go/common/version.Version",
+        version_variables=(("github.com/pulumi/pulumi/sdk/v3/go/common/version.Version", "{version}"),),
         minutes=5,
         minimum=(3, 200, 0),
         advice="install the Pulumi CLI (pulumi.com/docs/iac/download-install) or Go 1.26 or later, and run this again",
@@ -84,10 +98,44 @@ GO_TOOLS = {
         name="helm",
         module="helm.sh/helm/v4",
         package="helm.sh/helm/v4/cmd/helm",
-        version_variable="helm.sh/helm/v4/internal/version.version",
+        version_variables=(("helm.sh/helm/v4/internal/version.version", "{version}"),),
         minutes=3,
         minimum=(3, 8, 0),  # the first version with OCI chart references switched on
         advice="install Helm (helm.sh/docs/intro/install) or Go 1.26 or later, and run this again",
+    ),
+    "kube-apiserver": GoTool(
+        name="kube-apiserver",
+        wrapper="kubernetes",
+        module="k8s.io/kubernetes",
+        package="k8s.io/kubernetes/cmd/kube-apiserver",
+        version_variables=(
+            ("k8s.io/component-base/version.gitMajor", "{numbers[0]}"),
+            ("k8s.io/component-base/version.gitMinor", "{numbers[1]}"),
+            ("k8s.io/component-base/version.gitVersion", "{version}"),
+        ),
+        version_argument="--version",
+        minutes=5,
+        minimum=(1, 30, 0),  # the oldest Kubernetes that HyperPod runs on
+        advice="install Kubernetes' server binaries (kubernetes.io/releases/download) or Go 1.26 or later, and run this again",
+    ),
+    "etcd": GoTool(
+        name="etcd",
+        wrapper="kubernetes",  # the release that Kubernetes itself is built with
+        module="go.etcd.io/etcd/server/v3",
+        package="go.etcd.io/etcd/server/v3",
+        version_argument="--version",
+        minutes=1,
+        minimum=(3, 4, 0),
+        advice="install etcd (Debian: etcd-server) or Go 1.26 or later, and run this again",
+    ),
+    "pulumi-resource-kubernetes": GoTool(
+        name="pulumi-resource-kubernetes",
+        module="github.com/pulumi/pulumi-kubernetes/provider/v4",
+        package="dpd-infra.local/tools/pulumi-resource-kubernetes",
+        version_variables=(("main.version", "{version}"),),
+        minutes=10,
+        minimum=None,  # asking another build for its version would start its server
+        advice="install Go 1.26 or later, and run this again",
     ),
 }
 
@@ -97,15 +145,19 @@ def say(text: str) -> None:
     print(text, flush=True)
 
 
-def version_of(command: str) -> tuple[int, ...]:
+def numbers(version: str) -> tuple[int, ...]:
+    """The first version in a text: its three numbers, and the time of a commit that has no version of its own."""
+    found = re.search(r"(\d+)\.(\d+)\.(\d+)(?:-(\d{14}))?", version)
+    return tuple(int(part) for part in found.groups() if part) if found else ()
+
+
+def version_of(command: str, argument: str = "version") -> tuple[int, ...]:
     """The version that `command` prints, or () where it prints none or does not start."""
-    arguments = ["--version"] if Path(command).name.startswith("uv") else ["version"]
     try:
-        done = subprocess.run([command, *arguments], capture_output=True, text=True, check=False, timeout=60)
-    except OSError:
+        done = subprocess.run([command, argument], capture_output=True, text=True, check=False, timeout=60)
+    except (OSError, subprocess.TimeoutExpired):
         return ()
-    found = re.search(r"(\d+)\.(\d+)\.(\d+)", done.stdout)
-    return tuple(int(part) for part in found.groups()) if found else ()
+    return numbers(done.stdout)
 
 
 def run(arguments: list[str], *, what: str, cwd: Path = ROOT, env: Mapping[str, str] | None = None) -> None:
@@ -130,11 +182,11 @@ def put_executable(content: bytes, target: Path) -> None:
 def install_uv() -> str:
     """The uv to use: the one on PATH, else the one that uv.lock pins, fetched once into `.tools/bin`."""
     on_path = shutil.which("uv")
-    if on_path and version_of(on_path) >= MINIMUM_UV:
+    if on_path and version_of(on_path, "--version") >= MINIMUM_UV:
         return on_path
     pinned = locked_uv()
     ours = BIN / "uv"
-    if not ours.exists() or version_of(str(ours)) != tuple(int(part) for part in pinned["version"].split(".")):
+    if not ours.exists() or version_of(str(ours), "--version") != numbers(pinned["version"]):
         say(f"Fetching uv {pinned['version']} into .tools/bin ...")
         with zipfile.ZipFile(io.BytesIO(fetch_wheel(pinned))) as wheel:
             put_executable(wheel.read(next(name for name in wheel.namelist() if name.endswith(".data/scripts/uv"))), ours)
@@ -216,30 +268,43 @@ def install_venv() -> None:
 def install_go_tool(tool: GoTool) -> None:
     """Make sure that the command is on PATH in a version that will do, or build the pinned one into `.tools/bin`."""
     ours = BIN / tool.name
-    pinned = tuple(int(part) for part in tool.pinned.removeprefix("v").split("."))
-    if ours.exists() and version_of(str(ours)) == pinned:
+    if ours.exists() and version_of(str(ours), tool.version_argument) == numbers(tool.pinned):
         return
     on_path = shutil.which(tool.name, path=os.pathsep.join(path_without_ours()))
-    if on_path and version_of(on_path) >= tool.minimum:
+    if tool.minimum and on_path and version_of(on_path, tool.version_argument) >= tool.minimum:
         ours.unlink(missing_ok=True)  # an outdated build of ours would hide the good one
         return
     go = shutil.which("go")
     if go is None:
-        least = ".".join(str(part) for part in tool.minimum)
-        raise SetupError(f"there is no {tool.name} {least} or later on PATH, and no Go to build it with: {tool.advice}")
+        least = "".join((" ", ".".join(map(str, tool.minimum)), " or later on PATH")) if tool.minimum else ""
+        raise SetupError(f"there is no {tool.name}{least}, and no Go to build it with: {tool.advice}")
     say(f"Building {tool.name} {tool.pinned} with Go into .tools/bin, once; about {tool.minutes} minutes ...")
     start = time.monotonic()
     part = BIN / f"{tool.name}.part"
     BIN.mkdir(parents=True, exist_ok=True)
-    flags = f"-s -w -X {tool.version_variable}={tool.pinned}"
-    run(
-        [go, "build", "-trimpath", "-buildvcs=false", "-ldflags", flags, "-o", str(part), tool.package],
-        what=f"building {tool.name}",
-        cwd=tool.folder,
-        env={"CGO_ENABLED": "0", "GOWORK": "off"},
-    )
+    command = [go, "build", "-v", "-trimpath", "-buildvcs=false", "-ldflags", tool.linker_flags, "-o", str(part), tool.package]
+    watch_build(command, what=tool.name, cwd=tool.folder)
     part.replace(ours)
     say(f"Built {tool.name} {tool.pinned} in {time.monotonic() - start:.0f} s")
+
+
+def watch_build(command: list[str], *, what: str, cwd: Path) -> None:
+    """Run `go build -v` behind whatever else the machine does, with a line now and then; its errors and downloads are shown."""
+    nice = shutil.which("nice")
+    env = {**os.environ, "CGO_ENABLED": "0", "GOWORK": "off"}
+    start = said = time.monotonic()
+    packages = 0
+    with subprocess.Popen([*((nice,) if nice else ()), *command], cwd=cwd, env=env, stderr=subprocess.PIPE, text=True) as build:
+        for line in build.stderr or ():
+            if re.fullmatch(r"[\w.~/-]+\n", line):
+                packages += 1
+            else:
+                say(line.rstrip())
+            if time.monotonic() - said >= SECONDS_BETWEEN_LINES:
+                said = time.monotonic()
+                say(f"  {what}: {packages} packages compiled in {said - start:.0f} s ...")
+    if build.returncode:
+        raise SetupError(f"building {what} failed: `{' '.join(command)}` ended with {build.returncode}")
 
 
 def path_without_ours() -> Iterator[str]:
