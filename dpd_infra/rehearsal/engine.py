@@ -77,6 +77,8 @@ class Outcome:
     """The program's own report, when it was the program that failed."""
     late_failure: str | None = None
     """What a callback on an output raised."""
+    broken_off: str | None = None
+    """How the connection to the engine ended, where it ended before the program."""
     program_output: str = ""
     duration_seconds: float = 0
 
@@ -181,7 +183,7 @@ class Engine:
                 except subprocess.CalledProcessError as error:
                     outcome.error = _COLOUR.sub("", f"{error.stdout}{error.stderr}").strip() or str(error)
         self.account.save()
-        outcome.program_failure, outcome.late_failure = run.failure, run.late_failure
+        outcome.program_failure, outcome.late_failure, outcome.broken_off = run.failure, run.late_failure, run.broken_off
         outcome.program_output = run.output
         outcome.duration_seconds = time.monotonic() - begun
         return outcome

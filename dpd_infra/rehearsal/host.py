@@ -20,9 +20,10 @@ import pulumi
 from google.protobuf import empty_pb2
 from pulumi.automation.events import EngineEvent
 from pulumi.runtime import reset_options, run_in_stack, set_all_config
-from pulumi.runtime.proto import events_pb2_grpc, language_pb2, language_pb2_grpc, plugin_pb2
+from pulumi.runtime._grpc_settings import _GRPC_CHANNEL_OPTIONS
+from pulumi.runtime.proto import engine_pb2_grpc, events_pb2_grpc, language_pb2, language_pb2_grpc, plugin_pb2, resource_pb2_grpc
 
-from dpd_infra.rehearsal.program import ProgramRun, summary_of
+from dpd_infra.rehearsal.program import ENGINE_IS_GONE, ProgramRun, summary_of
 
 OnEvent = Callable[[EngineEvent], Any]
 
@@ -69,51 +70,76 @@ class LanguageHost(language_pb2_grpc.LanguageRuntimeServicer):
             self.running -= 1
 
     def _run(self, request: language_pb2.RunRequest) -> language_pb2.RunResponse:
-        reset_options(
-            project=request.project,
-            stack=request.stack,
-            parallel=request.parallel,
-            engine_address=request.args[0] if request.args else "",
-            monitor_address=request.monitor_address,
-            preview=request.dryRun,
-            organization=request.organization or "organization",
-        )
+        with own_channel(request.monitor_address) as monitor, own_channel(request.args[0]) as engine:
+            # Stubs are taken in place of addresses.
+            stubs: dict[str, Any] = {
+                "engine_address": engine_pb2_grpc.EngineStub(engine),
+                "monitor_address": resource_pb2_grpc.ResourceMonitorStub(monitor),
+            }
+            reset_options(
+                project=request.project,
+                stack=request.stack,
+                parallel=request.parallel,
+                preview=request.dryRun,
+                organization=request.organization or "organization",
+                **stubs,
+            )
+            return self._run_connected(request)
+
+    def _run_connected(self, request: language_pb2.RunRequest) -> language_pb2.RunResponse:
         set_all_config(dict(request.config), list(request.configSecretKeys))
         loop = asyncio.new_event_loop()
         # As many threads as Pulumi's Python host takes.
         loop.set_default_executor(futures.ThreadPoolExecutor(max_workers=max(request.parallel, 1) * 4))
-        broken_off = False
+        broken_off: grpc.RpcError | None = None
 
         def stop(loop: asyncio.AbstractEventLoop, failure: dict[str, Any]) -> None:
             # A call to an engine that is gone ends the run; anything else is raised where it is awaited.
             nonlocal broken_off
-            if isinstance(failure.get("exception"), grpc.RpcError):
-                broken_off = True
+            if isinstance(error := failure.get("exception"), grpc.RpcError):
+                broken_off = error
                 loop.stop()
 
         loop.set_exception_handler(stop)
         try:
             loop.run_until_complete(run_in_stack(self.run))
-        except grpc.RpcError:
-            pass  # the engine is gone: it has told why
+        except grpc.RpcError as error:
+            return self._broken_off(error)
         except pulumi.RunError as error:
-            if ENGINE_IS_GONE in str(error):
-                # The engine ended before the program did, because a resource failed: what it told of that is the cause.
-                return language_pb2.RunResponse(bail=True)
-            return language_pb2.RunResponse(error=str(error))
+            return self._broken_off(error) if ENGINE_IS_GONE in str(error) else language_pb2.RunResponse(error=str(error))
         except Exception as error:  # noqa: BLE001 - a callback on an output may raise anything
-            if not broken_off:
-                self.run.late_failure = summary_of(error)
-                return language_pb2.RunResponse(error=self.run.late_failure)
+            if broken_off is not None:
+                return self._broken_off(broken_off)
+            self.run.late_failure = summary_of(error)
+            return language_pb2.RunResponse(error=self.run.late_failure)
         finally:
             close_loop(loop)
         return language_pb2.RunResponse()
+
+    def _broken_off(self, error: Exception) -> language_pb2.RunResponse:
+        """The engine ended before the program did, because a resource failed: what it told of that is the cause.
+
+        Never a success: where the engine told nothing, part of the program has not been run.
+        """
+        details = error.details() if isinstance(error, grpc.Call) else str(error)
+        self.run.broken_off = f"the engine stopped answering before the program ended: {details}"
+        return language_pb2.RunResponse(bail=True)
 
     def wait(self) -> None:
         """Wait until no program runs any more; the engine may be done before its host is."""
         deadline = time.monotonic() + _GRACE_SECONDS
         while self.running and time.monotonic() < deadline:
             time.sleep(0.01)
+
+
+@contextmanager
+def own_channel(address: str) -> Iterator[grpc.Channel]:
+    """A connection that shares nothing with earlier ones.
+
+    gRPC's shared pool remembers an address that refused: a new engine on the port of one that is gone would be taken for gone too.
+    """
+    with grpc.insecure_channel(address, options=[*_GRPC_CHANNEL_OPTIONS, ("grpc.use_local_subchannel_pool", 1)]) as channel:
+        yield channel
 
 
 def close_loop(loop: asyncio.AbstractEventLoop) -> None:
@@ -128,10 +154,6 @@ def close_loop(loop: asyncio.AbstractEventLoop) -> None:
         with suppress(RuntimeError):
             loop.run_until_complete(asyncio.gather(*pending, return_exceptions=True))
     loop.close()
-
-
-ENGINE_IS_GONE = "Resource monitor has terminated"
-"""How the SDK says that the engine stopped taking resources while the program still ran."""
 
 
 class _Events(events_pb2_grpc.EventsServicer):

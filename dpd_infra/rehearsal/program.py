@@ -22,6 +22,9 @@ from dpd_infra.plan.project import Project, use_project
 Program = Callable[[], None]
 """A Pulumi program: what it registers while it runs is the stack."""
 
+ENGINE_IS_GONE = "Resource monitor has terminated"
+"""How the SDK says that the engine stopped taking resources while the program still ran."""
+
 _OWN_OUTPUT: ContextVar[io.StringIO | None] = ContextVar("rehearsal_program_output", default=None)
 
 
@@ -59,6 +62,8 @@ class ProgramRun:
         """What went wrong in the program itself, as one report; None if nothing did."""
         self.late_failure: str | None = None
         """What a callback on an output raised; it counts only where no resource failed, for then the callback is a consequence."""
+        self.broken_off: str | None = None
+        """How the connection to the engine ended, where it ended before the program; a cause only where the engine tells none."""
         self._buffer = io.StringIO()
 
     @property
@@ -76,6 +81,8 @@ class ProgramRun:
                 if stop.code not in (None, 0):
                     self._fail(self._report(stop))
             except pulumi.RunError as error:
+                if ENGINE_IS_GONE in str(error):
+                    raise  # no failure of the program: the host knows more
                 self._fail(str(error))
             except Exception as error:  # noqa: BLE001 - whatever the user's program raises is reported, not ours to handle
                 self._fail(summary_of(error))

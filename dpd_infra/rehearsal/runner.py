@@ -15,8 +15,8 @@ from dpd_infra.plan.project import Project
 from dpd_infra.rehearsal.account import SimulatedAccount
 from dpd_infra.rehearsal.engine import STACK_TYPE, Action, Diagnostic, Engine, Outcome, Step
 from dpd_infra.rehearsal.environment import find_pulumi
-from dpd_infra.rehearsal.host import ENGINE_IS_GONE, OnEvent
-from dpd_infra.rehearsal.program import as_program_host, project_program
+from dpd_infra.rehearsal.host import OnEvent
+from dpd_infra.rehearsal.program import ENGINE_IS_GONE, as_program_host, project_program
 from dpd_infra.rehearsal.recovery import recoverable_run
 from dpd_infra.rehearsal.server import PACKAGES
 from dpd_infra.rehearsal.workspace import ProjectFiles, write_workspace
@@ -192,9 +192,8 @@ def failure_message(outcome: Outcome) -> str:
         # The engine repeats what its host ended with; what else it says is the cause of that.
         causes = [item for item in errors if item.message != "update failed" and ENGINE_IS_GONE not in item.message]
         told = [_plain(item.message) for item in causes if not (late and late in item.message)]
-        text = (
-            "\n".join(dict.fromkeys(told)) or late or _plain(outcome.error or "")
-        )  # the command's own report, where no event came through
+        # The command's own report, where no event came through.
+        text = "\n".join(dict.fromkeys(told)) or late or "\n".join(filter(None, (_plain(outcome.error or ""), outcome.broken_off)))
     if "no resource plugin" in text:
         text += f"\nA rehearsal simulates these packages: {', '.join(kind.package for kind in PACKAGES)}."
     return text

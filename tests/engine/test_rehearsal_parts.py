@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import io
+from concurrent import futures
 from pathlib import Path
 from typing import Any
 
+import grpc
 import pytest
-from google.protobuf import json_format
+from google.protobuf import empty_pb2, json_format
 from hypothesis import given
 from hypothesis import strategies as st
 from pulumi.automation.events import EngineEvent
@@ -18,6 +20,7 @@ from dpd_infra.rehearsal.account import Resource
 from dpd_infra.rehearsal.diff import Change, compare
 from dpd_infra.rehearsal.engine import Diagnostic, Outcome
 from dpd_infra.rehearsal.errors import SimulatedError
+from dpd_infra.rehearsal.host import own_channel
 from dpd_infra.rehearsal.progress import ProgressDisplay
 from dpd_infra.rehearsal.runner import failure_message
 from dpd_infra.rehearsal.waiting import parse, timeout_of
@@ -186,3 +189,38 @@ def test_an_engine_that_went_before_the_program_did_is_no_cause() -> None:
     outcome = Outcome("up", error="error: waiting for EKS Add-On (test:coredns) create: DEGRADED")
     outcome.diagnostics.append(Diagnostic("error", gone, ""))
     assert failure_message(outcome) == "error: waiting for EKS Add-On (test:coredns) create: DEGRADED"
+
+
+def test_where_the_engine_tells_nothing_the_lost_connection_is_the_cause() -> None:
+    outcome = Outcome("up", error="error: run bailed", broken_off="the engine stopped answering before the program ended: refused")
+    assert "refused" in failure_message(outcome)
+    outcome.diagnostics.append(Diagnostic("error", "operation error: quota", "urn:pulumi:dev::shop::aws:ec2/vpc:Vpc::vpc"))
+    assert "refused" not in failure_message(outcome)
+
+
+def _engine_on(port: int) -> tuple[grpc.Server, int]:
+    method = grpc.unary_unary_rpc_method_handler(
+        lambda _request, _context: empty_pb2.Empty(), empty_pb2.Empty.FromString, empty_pb2.Empty.SerializeToString
+    )
+    server = grpc.server(futures.ThreadPoolExecutor(max_workers=1))
+    server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler("test.Engine", {"Ask": method}),))
+    taken = server.add_insecure_port(f"127.0.0.1:{port}")
+    server.start()
+    return server, taken
+
+
+def _ask(channel: grpc.Channel) -> None:
+    channel.unary_unary("/test.Engine/Ask", empty_pb2.Empty.SerializeToString, empty_pb2.Empty.FromString)(empty_pb2.Empty(), timeout=5)
+
+
+def test_an_engine_on_the_port_of_one_that_is_gone_is_reached() -> None:
+    first, port = _engine_on(0)
+    with own_channel(f"127.0.0.1:{port}") as earlier:
+        _ask(earlier)
+        first.stop(0).wait()
+        with pytest.raises(grpc.RpcError):
+            _ask(earlier)
+        second, _ = _engine_on(port)
+        with own_channel(f"127.0.0.1:{port}") as later:
+            _ask(later)
+        second.stop(0).wait()
