@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import copy
 import fnmatch
 import hashlib
 import json
 import os
 import tempfile
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 from dpd_infra.rehearsal.errors import SimulatedError
+from dpd_infra.rehearsal.world.file import World
 
 ACCOUNT_ID = "123456789012"
 """AWS's documentation account number."""
@@ -37,7 +39,7 @@ class Resource:
     cluster: str = ""
     """The EKS cluster's name, for what lives inside Kubernetes."""
     urn: str = ""
-    """The program's resource; empty for what a service made by itself."""
+    """The program's resource; empty for what a service or a controller made by itself, `world` for what a world file says exists."""
 
     def get(self, path: str, default: Any = None) -> Any:
         """One output by dotted path (`accessConfig.authenticationMode`)."""
@@ -62,6 +64,20 @@ class Operation:
     def name(self) -> str:
         """The resource's name in the program."""
         return self.urn.rsplit("::", 1)[-1]
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """One call that the account refused, with the rule of the world behind it."""
+
+    action: Action
+    type: str
+    urn: str
+    message: str
+    rule: str = ""
+    """The rule's name; empty for an injected fault and for plain errors, such as a name that is taken."""
+    source: str = ""
+    """Where the rule was read."""
 
 
 @dataclass
@@ -107,6 +123,8 @@ class OperatorBehaviour:
 class SimulatedAccount:
     """An AWS account that lives in memory, and in the JSON file at `path` when one is given.
 
+    `world` bounds it: quotas, capacity, what exists already. The account persists between runs, the world is what it was given this time.
+
     `dependencies_preinstalled` says that HyperPod's dependency chart is already on every EKS cluster,
     `operator_preinstalled` that a new HyperPod cluster brings the inference operator's add-on (True), does not (False), or does if the
     program asks for an add-on that it has not made itself (None, the default). `fail_on` takes `Failure`s, or an
@@ -117,6 +135,7 @@ class SimulatedAccount:
         self,
         path: Path | None = None,
         *,
+        world: World | None = None,
         dependencies_preinstalled: bool = False,
         operator_preinstalled: bool | None = None,
         fail_on: int | Failure | Iterable[int | Failure] = (),
@@ -126,7 +145,11 @@ class SimulatedAccount:
         self.dependencies_preinstalled = dependencies_preinstalled
         self.operator_preinstalled = operator_preinstalled
         self.operator = operator or OperatorBehaviour()
+        self.world = world or World.default()
         self.journal: list[Operation] = []
+        self.refusals: list[Refusal] = []
+        self.warnings: list[tuple[str, str]] = []
+        """URN and text of what the simulated services warned of."""
         self.lock = threading.RLock()
         faults = [fail_on] if isinstance(fail_on, int | Failure) else list(fail_on)
         self.failures = [Failure(skip=fault - 1) if isinstance(fault, int) else fault for fault in faults]
@@ -134,6 +157,7 @@ class SimulatedAccount:
         self._serial = 0
         if path is not None and path.exists():
             self._load(path)
+        self._put_existing()
 
     # Identity
 
@@ -219,11 +243,28 @@ class SimulatedAccount:
         Yields a list, whose last id is the one that the journal names, and the fault that leaves a new resource half made, if any.
         """
         with self.lock:
-            fault = self.strike(action, token, urn)
             ids: list[str] = []
-            yield ids, fault
+            try:
+                yield ids, self.strike(action, token, urn)
+            except SimulatedError as error:
+                self.refuse(action, token, urn, error)
+                raise
             self.journal.append(Operation(action, token, urn, ids[-1] if ids else ""))
             self.save()
+
+    def refuse(self, action: Action, token: str, urn: str, error: SimulatedError) -> None:
+        """Write down that a call was refused."""
+        rule = error.rule
+        self.refusals.append(Refusal(action, token, urn, str(error), rule.name if rule else "", str(rule.source) if rule else ""))
+
+    def fork(self, *, without: Collection[str] = (), fail_on: Iterable[Failure] = ()) -> SimulatedAccount:
+        """A copy in memory that goes its own way, without what these URNs made, with faults of its own and nothing in its journal."""
+        other = copy.copy(self)
+        other.path, other.lock, other.journal, other.failures = None, threading.RLock(), [], list(fail_on)
+        other.refusals, other.warnings = [], []
+        kept = {key: item for key, item in self._resources.items() if item.urn not in without or not item.urn}
+        other._resources = copy.deepcopy(kept)  # noqa: SLF001 - of its own class
+        return other
 
     # The file
 
@@ -252,6 +293,11 @@ class SimulatedAccount:
         for fields in state["resources"]:
             resource = Resource(**fields)
             self._resources[(resource.type, resource.region, resource.cluster, resource.id)] = resource
+
+    def _put_existing(self) -> None:
+        from dpd_infra.rehearsal.world.existing import put_existing  # noqa: PLC0415 - it makes resources of this account
+
+        put_existing(self, self.world.existing)
 
 
 def names(resources: Sequence[Resource]) -> str:

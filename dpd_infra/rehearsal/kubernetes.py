@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,10 @@ from dpd_infra.rehearsal.kubernetes_objects import KubernetesObject, Release
 from dpd_infra.rehearsal.provider import SimulatedProvider
 from dpd_infra.rehearsal.simulation import Call, ResourceType
 from dpd_infra.rehearsal.wire import Unknown, decode, reveal
+from dpd_infra.rehearsal.world.rules import kubernetes as rules
+
+DELETE_UNREACHABLE = "PULUMI_K8S_DELETE_UNREACHABLE"
+"""The provider's own switch: what a cluster that is gone held counts as gone with it."""
 
 CLUSTER_ADMIN = "arn:aws:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy"
 
@@ -61,6 +66,16 @@ class KubernetesProvider(SimulatedProvider):
         name = old.get("name") if automatic else f"{request.urn.rsplit('::', 1)[-1]}-{request.randomSeed.hex()[:8]}"
         notes = {**(metadata.get("annotations") or {}), "pulumi.com/autonamed": "true"}
         return {**inputs, "metadata": {**metadata, "name": name, "annotations": notes}}
+
+    def reach(self, call: Call, *, deletes: bool = False) -> bool:
+        name = str(call.settings.get("cluster") or "")
+        if name and self.account.first(base.CLUSTER, name=name) is not None:
+            return True
+        # A Helm release has no such way out (pulumi-kubernetes #2675).
+        asked = str(call.settings.get("deleteUnreachable")).lower() == "true" or os.environ.get(DELETE_UNREACHABLE, "").lower() == "true"
+        if asked and call.token != Release.token:
+            return False
+        raise KubernetesError(rules.CLUSTER_GONE())
 
     def authorize(self, call: Call) -> None:
         cluster = self._cluster(call)

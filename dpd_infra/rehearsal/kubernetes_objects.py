@@ -10,9 +10,11 @@ from dpd_infra.rehearsal.aws import base
 from dpd_infra.rehearsal.aws.addons import nodes
 from dpd_infra.rehearsal.errors import InitError, KubernetesError
 from dpd_infra.rehearsal.known_types import is_type_of
-from dpd_infra.rehearsal.operator import API_GROUP, reconcile, running_operator
+from dpd_infra.rehearsal.operator import API_GROUP, reconcile
 from dpd_infra.rehearsal.simulation import Call, Made, ResourceType
 from dpd_infra.rehearsal.waiting import SKIP_AWAIT, WAIT_FOR, annotations_of, parse, timeout_of
+from dpd_infra.rehearsal.world import custom_resources, made, operators
+from dpd_infra.rehearsal.world.rules import kubernetes as rules
 
 RELEASE = "kubernetes:helm.sh/v3:Release"
 NAMESPACE = "kubernetes:core/v1:Namespace"
@@ -34,14 +36,44 @@ CLUSTER_SCOPED = frozenset(
         "MutatingWebhookConfiguration",
     }
 )
+_SELECTOR = ("spec.selector",)
+_POD = (
+    "affinity automountServiceAccountToken dnsConfig dnsPolicy enableServiceLinks hostAliases hostIPC hostNetwork hostPID "
+    "hostname imagePullSecrets nodeName nodeSelector overhead preemptionPolicy priority priorityClassName readinessGates "
+    "restartPolicy runtimeClassName schedulerName securityContext serviceAccount serviceAccountName shareProcessNamespace "
+    "subdomain terminationGracePeriodSeconds volumes"
+)
+_CONTAINER = (
+    "args command env image imagePullPolicy lifecycle livenessProbe ports readinessProbe resources securityContext stdin stdinOnce "
+    "terminationMessagePath terminationMessagePolicy tty volumeDevices volumeMounts workingDir"
+)
+_VOLUME = (
+    "awsElasticBlockStore azureDisk azureFile cephfs cinder csi fc flexVolume flocker gcePersistentDisk glusterfs hostPath iscsi local nfs "
+    "photonPersistentDisk portworxVolume quobyte rbd scaleIO storageos vsphereVolume"
+)
 IMMUTABLE: Mapping[str, tuple[str, ...]] = {
     "ConfigMap": ("binaryData", "data"),
     "Secret": ("data", "stringData", "type"),
     "RoleBinding": ("roleRef",),
     "ClusterRoleBinding": ("roleRef",),
     "StorageClass": ("parameters", "provisioner"),
+    "Deployment": _SELECTOR,
+    "StatefulSet": (
+        *_SELECTOR,
+        *(f"spec.{field}" for field in ("podManagementPolicy", "revisionHistoryLimit", "serviceName", "volumeClaimTemplates")),
+    ),
+    "Job": (*_SELECTOR, "spec.completions", "spec.parallelism", "spec.template"),
+    "PodDisruptionBudget": ("spec",),
+    "PersistentVolume": tuple(f"spec.{field}" for field in _VOLUME.split()),
+    "PersistentVolumeClaim": ("spec",),
+    "Pod": (
+        *(f"spec.{field}" for field in _POD.split()),
+        *(f"spec.{kind}.{field}" for kind in ("containers", "initContainers") for field in _CONTAINER.split()),
+    ),
+    "ResourceQuota": ("spec.scopes",),
+    "Service": ("spec.clusterIP",),
 }
-"""Inputs whose change replaces an object of that kind (pulumi-kubernetes forceNewPropertiesForGVK)."""
+"""Inputs whose change replaces an object of that kind: pulumi-kubernetes, provider/pkg/provider/diff.go, `forceNew` (commit 00302be)."""
 
 MUTABLE_SETTING = {"ConfigMap": "enableConfigMapMutable", "Secret": "enableSecretMutable"}
 """Provider settings that lift the rule above."""
@@ -75,6 +107,7 @@ class KubernetesObject(ResourceType):
     def create(self, call: Call) -> Made:
         key = _key(call)
         self._kind_exists(call)
+        self._may_write(call)
         _namespace_exists(call)
         if call.account.find(self.token, key, cluster=self.scope(call)) is not None:
             plural = f"{call.text('kind').lower()}s"
@@ -96,6 +129,9 @@ class KubernetesObject(ResourceType):
 
     def update(self, call: Call) -> Mapping[str, Any]:
         self._kind_exists(call)
+        self._may_write(call)
+        if self.is_endpoint(call) and (fixed := custom_resources.change_problem(call.now(), call.inputs)):
+            raise KubernetesError(fixed)
         outputs = {"metadata": (call.record.outputs if call.record else {}).get("metadata", {}), **self._status(call)}
         outputs["metadata"] = {**outputs["metadata"], **(call.inputs.get("metadata") or {})}
         problems = self._unready(call, outputs)
@@ -103,9 +139,25 @@ class KubernetesObject(ResourceType):
             raise InitError(problems, id=call.id, outputs=outputs)
         return outputs
 
+    def delete(self, call: Call) -> None:
+        eks = call.account.first(base.CLUSTER, name=self.scope(call))
+        if not call.text("apiVersion").startswith(f"{API_GROUP}/") or eks is None:
+            return
+        if operators.running(call.account, eks.id) is None:
+            call.warn("finalizers might be preventing deletion")
+            raise KubernetesError(rules.DELETION_HANGS())
+        made.take_away(call.account, eks, call.id)
+
+    def _may_write(self, call: Call) -> None:
+        problem = custom_resources.write_problem(call.account, self.scope(call), call.inputs)
+        problem = problem or custom_resources.schema_problem(call.account, self.scope(call), call.inputs, _key(call))
+        if problem:
+            raise KubernetesError(problem)
+
     def _status(self, call: Call) -> dict[str, Any]:
         if self.is_endpoint(call):
-            return {"status": reconcile(call.account, self.scope(call), call.inputs, timeout_of(call.inputs, call.timeout))}
+            status = reconcile(call.account, self.scope(call), call.inputs, timeout_of(call.inputs, call.timeout))
+            return {"status": status} if status else {}
         return {}
 
     @staticmethod
@@ -136,13 +188,8 @@ class KubernetesObject(ResourceType):
         package_group = self.token.split(":")[1]
         if is_type_of("pulumi_kubernetes", self.token):
             return
-        installed = version.startswith(f"{API_GROUP}/") and running_operator(call.account, self.scope(call)) is not None
-        if not installed:
-            raise KubernetesError(
-                f"creation of resource {_key(call)} failed because the Kubernetes API server reported that the apiVersion for this "
-                f'resource does not exist. Verify that any required CRDs have been created: no matches for kind "{kind}" in version '
-                f'"{version or package_group}"'
-            )
+        if not custom_resources.knows_kind(call.account, self.scope(call), version, kind):
+            raise KubernetesError(rules.KIND(key=_key(call), kind=kind, version=version or package_group))
 
 
 def _key(call: Call) -> str:
@@ -168,7 +215,7 @@ def namespaces(account: SimulatedAccount, cluster: str) -> set[str]:
     found |= {item.outputs["namespace"] for item in releases if item.outputs.get("createNamespace")}
     if releases or account.dependencies_preinstalled:
         found.add("aws-hyperpod")
-    if running_operator(account, cluster) is not None:
+    if operators.installed(account, cluster) is not None:
         found.add("hyperpod-inference-system")
     return found
 

@@ -1,47 +1,21 @@
-"""The simulated inference operator: what it makes of an InferenceEndpointConfig, given the nodes there are."""
+"""The simulated inference operator: what it makes of an InferenceEndpointConfig, given the nodes, roles and subnets there are."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from dpd_infra.catalog.crd import API_GROUP
 from dpd_infra.rehearsal.account import Resource, SimulatedAccount
 from dpd_infra.rehearsal.aws import base
-from dpd_infra.rehearsal.aws.addons import OPERATOR_ADDON
 from dpd_infra.rehearsal.aws.storage import WRITTEN_BY_AWS
-from dpd_infra.rehearsal.aws_native import gpus_of
+from dpd_infra.rehearsal.world import exposure, made
+from dpd_infra.rehearsal.world.nodes import GROUP_LABEL, TYPE_LABEL, Node, groups_on, nodes_on
+from dpd_infra.rehearsal.world.operators import running, value, values_of
 
-API_GROUP = "inference.sagemaker.aws.amazon.com"
-GROUP_LABEL = "sagemaker.amazonaws.com/instance-group-name"
-TYPE_LABEL = "node.kubernetes.io/instance-type"
 GPU = "nvidia.com/gpu"
 READY = "DPD prefill and decode deployments are ready"
 """The message of a ready DPD endpoint (DPD guide)."""
-
-
-def running_operator(account: SimulatedAccount, cluster: str) -> Resource | None:
-    """The operator's add-on of an EKS cluster, if it is ACTIVE."""
-    addons = account.all(base.ADDON, clusterName=cluster, addonName=OPERATOR_ADDON)
-    return next((addon for addon in addons if not addon.outputs.get("health")), None)
-
-
-def _nodes(account: SimulatedAccount, cluster: str) -> list[dict[str, Any]]:
-    eks = next((item for item in account.all(base.CLUSTER) if item.id == cluster), None)
-    arn = eks.outputs.get("arn") if eks else None
-    found: list[dict[str, Any]] = []
-    for hyperpod in account.all(base.HYPERPOD_CLUSTER):
-        if hyperpod.get("orchestrator.eks.clusterArn") != arn:
-            continue
-        for group in hyperpod.outputs.get("instanceGroups") or []:
-            kind = str(group.get("instanceType", ""))
-            labels = {
-                GROUP_LABEL: group["instanceGroupName"],
-                TYPE_LABEL: kind,
-                **((group.get("kubernetesConfig") or {}).get("labels") or {}),
-            }
-            found += [{"labels": labels, "gpus": gpus_of(kind)} for _ in range(int(group.get("instanceCount", 0)))]
-    return found
 
 
 def _pods(spec: Mapping[str, Any]) -> Iterable[tuple[str, Mapping[str, str], int]]:
@@ -65,31 +39,48 @@ def _gpus(resources: Mapping[str, Any] | None) -> int:
     return int(wanted)
 
 
-def _unschedulable(account: SimulatedAccount, cluster: str, endpoints: Iterable[Mapping[str, Any]]) -> str:
-    """Place the pods of every endpoint, oldest first; the answer is why the last one's do not fit, or nothing."""
-    nodes = _nodes(account, cluster)
-    problem = ""
+def _place(account: SimulatedAccount, cluster: str, endpoints: Iterable[Mapping[str, Any]]) -> tuple[str, list[Node]]:
+    """Place the pods of every endpoint, oldest first: why the last one's do not fit, or nothing, and the nodes of its pods."""
+    there = list(nodes_on(account, cluster))
+    problem, used = "", []
     for spec in endpoints:
-        problem = ""
+        problem, used = "", []
         for name, selector, gpus in _pods(spec):
-            fitting = [node for node in nodes if all(node["labels"].get(key) == value for key, value in selector.items())]
-            free = next((node for node in fitting if node["gpus"] >= gpus), None)
+            fitting = [node for node in there if all(node.labels.get(key) == wanted for key, wanted in selector.items())]
+            free = next((node for node in fitting if node.gpus >= gpus), None)
             if free is None:
                 cause = f"Insufficient {GPU}" if fitting else "didn't match Pod's node affinity/selector"
-                wanted = ", ".join(f"{key}={value}" for key, value in sorted(selector.items()))
-                problem = f"{name} pod is Pending: 0/{len(nodes)} nodes are available: {cause} ({gpus} GPUs on {wanted})"
+                wanted = ", ".join(f"{key}={text}" for key, text in sorted(selector.items()))
+                problem = f"{name} pod is Pending: 0/{len(there)} nodes are available: {cause} ({gpus} GPUs on {wanted})"
+                problem += _missing_nodes(account, cluster, selector)
                 break
-            free["gpus"] -= gpus
-    return problem
+            free.gpus -= gpus
+            used.append(free)
+    return problem, used
+
+
+def _missing_nodes(account: SimulatedAccount, cluster: str, selector: Mapping[str, str]) -> str:
+    """Which groups that the pod could use have fewer nodes than they ask for."""
+    short = [
+        f"{group.name} has {group.count} of {group.wanted} nodes"
+        for group in groups_on(account, cluster)
+        if group.count < group.wanted
+        and selector.get(GROUP_LABEL, group.name) == group.name
+        and selector.get(TYPE_LABEL, group.type) == group.type
+    ]
+    return f"; instance group {', '.join(short)}: no capacity" if short else ""
 
 
 def reconcile(account: SimulatedAccount, cluster: str, item: Mapping[str, Any], timeout: float) -> dict[str, Any]:
-    """The status of an endpoint after `timeout` seconds of simulated time."""
-    metadata = item["metadata"]
+    """The status of an endpoint after `timeout` seconds of simulated time; empty where no operator runs, which then nobody sets."""
+    addon = running(account, cluster)
+    if addon is None:
+        return {}
+    metadata, spec = item["metadata"], item["spec"]
     key = f"{metadata.get('namespace', 'default')}/{metadata['name']}"
     kind = f":{item['kind']}"
     others = [other.outputs["spec"] for other in account.in_cluster(cluster) if other.type.endswith(kind) and other.id != key]
-    problem = _unschedulable(account, cluster, [*others, item["spec"]])
+    problem, used = _place(account, cluster, [*others, spec])
     behaviour = account.operator
     if behaviour.failure:
         return _status("DeploymentFailed", behaviour.failure)
@@ -97,15 +88,23 @@ def reconcile(account: SimulatedAccount, cluster: str, item: Mapping[str, Any], 
         return _status("DeploymentInProgress", problem)
     if behaviour.seconds > timeout:
         return _status("DeploymentInProgress", f"pods are loading the model ({timeout:.0f} of {behaviour.seconds:.0f} s)")
-    certificate = _write_certificate(account, cluster, key)
-    message = READY if item["spec"].get("pdSpec") else "Deployment is ready"
-    status = _status("DeploymentComplete", message)
+    eks = next((found for found in account.all(base.CLUSTER) if found.id == cluster), None)
+    name = str(spec.get("endpointName") or "").lower()
+    if eks is not None:
+        subnets = exposure.load_balancer_subnets(account, eks)
+        problem = exposure.problem(account, eks, addon, key, spec, used, subnets)
+        if problem:
+            return _status("DeploymentInProgress", problem)
+        made.take_away(account, eks, key, keep_endpoint=name or "-")
+        made.expose(account, eks, key, subnets)
+        if name:
+            made.register_endpoint(account, eks, key, name)
+    certificate = _write_certificate(account, str(value(values_of(addon), "tlsCertificateS3Bucket", "")), key)
+    status = _status("DeploymentComplete", READY if spec.get("pdSpec") else "Deployment is ready")
     if certificate:
         status["tlsCertificate"] = certificate
-    name = item["spec"].get("endpointName")
-    addon = running_operator(account, cluster)
-    if name and addon is not None:
-        arn = f"arn:aws:sagemaker:{addon.region}:{account.id}:endpoint/{str(name).lower()}"
+    if name:
+        arn = f"arn:aws:sagemaker:{addon.region}:{account.id}:endpoint/{name}"
         status["endpoints"] = {"sagemaker": {"state": "CreationCompleted", "endpointArn": arn}}
     return status
 
@@ -116,12 +115,9 @@ def _status(state: str, message: str) -> dict[str, Any]:
     return {"state": state, "conditions": [condition], "observedGeneration": 1}
 
 
-def _write_certificate(account: SimulatedAccount, cluster: str, key: str) -> dict[str, Any]:
+def _write_certificate(account: SimulatedAccount, bucket: str, key: str) -> dict[str, Any]:
     """What the status says of the certificate (CRD: status.tlsCertificate); nothing where the add-on's bucket is not known."""
     # The operator puts the load balancer's CA certificate into the TLS bucket: the bucket is not empty from then on.
-    addon = running_operator(account, cluster)
-    text = str((addon.inputs if addon else {}).get("configurationValues") or "")
-    bucket = _bucket_of(text)
     name = f"{bucket}/{key.replace('/', '-')}-ca.pem"
     if not bucket:
         return {}
@@ -130,8 +126,4 @@ def _write_certificate(account: SimulatedAccount, cluster: str, key: str) -> dic
     return {"tlsCertificateOutputS3Bucket": bucket, "tlsCertificateS3Keys": [name.removeprefix(f"{bucket}/")], "certificateHealth": "Valid"}
 
 
-def _bucket_of(configuration: str) -> str:
-    try:
-        return str(json.loads(configuration).get("tlsCertificateS3Bucket", ""))
-    except ValueError:
-        return ""
+__all__ = ["API_GROUP", "READY", "reconcile"]

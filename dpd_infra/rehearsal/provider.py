@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from importlib import metadata
 from typing import Any
 
 import grpc
 from google.protobuf import empty_pb2
-from pulumi.runtime.proto import plugin_pb2, provider_pb2, provider_pb2_grpc
+from pulumi.runtime.proto import engine_pb2, engine_pb2_grpc, plugin_pb2, provider_pb2, provider_pb2_grpc
 
 from dpd_infra.rehearsal import values
 from dpd_infra.rehearsal.account import Resource, SimulatedAccount
@@ -17,6 +18,7 @@ from dpd_infra.rehearsal.diff import DEFAULTS_KEY, Difference, compare
 from dpd_infra.rehearsal.errors import InitError, SimulatedError
 from dpd_infra.rehearsal.simulation import Call, Invoke, Made, ResourceType
 from dpd_infra.rehearsal.wire import UNKNOWN, conceal, decode, encode, reveal
+from dpd_infra.rehearsal.world.replacements import published
 
 
 class SimulatedProvider(provider_pb2_grpc.ResourceProviderServicer):
@@ -36,6 +38,7 @@ class SimulatedProvider(provider_pb2_grpc.ResourceProviderServicer):
         self.invokes = dict(invokes or {})
         self._settings: dict[str, dict[str, Any]] = {}
         self._last_settings: dict[str, Any] = {}
+        self._engine = ""
 
     # What subclasses decide
 
@@ -61,6 +64,10 @@ class SimulatedProvider(provider_pb2_grpc.ResourceProviderServicer):
         """Build a remote component. Packages that have none refuse."""
         raise SimulatedError(f"the rehearsal does not simulate the remote component {request.type}")
 
+    def reach(self, call: Call, *, deletes: bool = False) -> bool:
+        """Refuse, by raising, where what a resource lives in is gone; False where that counts as the resource's own end."""
+        return True
+
     def finish(self, call: Call, outputs: dict[str, Any]) -> dict[str, Any]:
         """Outputs that every resource of the package has."""
         return outputs
@@ -68,9 +75,11 @@ class SimulatedProvider(provider_pb2_grpc.ResourceProviderServicer):
     # Life cycle of the plugin
 
     def Handshake(self, request: Any, context: grpc.ServicerContext) -> provider_pb2.ProviderHandshakeResponse:
+        self._engine = request.engine_address or self._engine
         return provider_pb2.ProviderHandshakeResponse(accept_secrets=True, accept_resources=True, accept_outputs=True)
 
     def Attach(self, request: Any, context: grpc.ServicerContext) -> empty_pb2.Empty:
+        self._engine = request.address or self._engine
         return empty_pb2.Empty()
 
     def Cancel(self, request: Any, context: grpc.ServicerContext) -> empty_pb2.Empty:
@@ -131,7 +140,7 @@ class SimulatedProvider(provider_pb2_grpc.ResourceProviderServicer):
             kind = self.type_for(_type_of(request.urn))
             old, new = reveal(decode(request.old_inputs)), reveal(decode(request.news))
             call = self._call(context, request.urn, new, id=request.id)
-            forced = (*kind.replace_on, *kind.extra_replaces(call, old))
+            forced = (*kind.replace_on, *published(call.token), *kind.extra_replaces(call, old))
             difference = compare(old, new, replace_on=forced, unordered=kind.unordered)
             return diff_response(difference, delete_first=kind.delete_first(call, old))
 
@@ -154,6 +163,7 @@ class SimulatedProvider(provider_pb2_grpc.ResourceProviderServicer):
                 self._remember(call, kind, made.id, given, outputs)
                 ids.append(made.id)
                 if failed is not None:
+                    self.account.refuse("create", call.token, request.urn, failed)
                     fail_to_become_ready(context, failed, outputs)
             return provider_pb2.CreateResponse(id=made.id, properties=encode(outputs))
 
@@ -185,6 +195,7 @@ class SimulatedProvider(provider_pb2_grpc.ResourceProviderServicer):
                 outputs = self.finish(call, values.outputs(base, changed))
                 call.record.inputs, call.record.outputs = conceal(given), conceal(outputs)
                 if failed is not None:
+                    self.account.refuse("update", call.token, request.urn, failed)
                     self.account.save()
                     fail_to_become_ready(context, failed, outputs)
             return provider_pb2.UpdateResponse(properties=encode(outputs))
@@ -192,7 +203,7 @@ class SimulatedProvider(provider_pb2_grpc.ResourceProviderServicer):
     def Delete(self, request: provider_pb2.DeleteRequest, context: grpc.ServicerContext) -> empty_pb2.Empty:
         with Answers(context):
             call = self._call(context, request.urn, decode(request.old_inputs), id=request.id, timeout=request.timeout)
-            if call.record is None:
+            if not self.reach(call, deletes=True) or call.record is None:
                 return empty_pb2.Empty()
             with self.account.operation("delete", call.token, request.urn) as (ids, _):
                 ids.append(request.id)
@@ -204,7 +215,7 @@ class SimulatedProvider(provider_pb2_grpc.ResourceProviderServicer):
     def Read(self, request: provider_pb2.ReadRequest, context: grpc.ServicerContext) -> provider_pb2.ReadResponse:
         with Answers(context):
             call = self._call(context, request.urn, decode(request.inputs), id=request.id)
-            if call.record is None:
+            if not self.reach(call) or call.record is None:
                 return provider_pb2.ReadResponse()
             if request.properties.fields:
                 live = values.live(decode(request.properties), call.record.outputs)
@@ -241,10 +252,21 @@ class SimulatedProvider(provider_pb2_grpc.ResourceProviderServicer):
 
     def _call(self, context: grpc.ServicerContext, urn: str, inputs: Mapping[str, Any], *, id: str = "", timeout: float = 0) -> Call:
         call = Call(self.account, self.settings(context), _type_of(urn), urn, reveal(inputs), id=id, timeout=timeout)
+        call.tell = lambda text: self._tell(urn, text)
         if id:
             kind = self.type_for(call.token)
             call.record = self.account.find(call.token, id, region=call.region if kind.regional else "", cluster=kind.scope(call))
         return call
+
+    def _tell(self, urn: str, text: str) -> None:
+        """Hand a warning to the engine, as a provider does; without an engine it stays with the account."""
+        if not self._engine:
+            return
+        with grpc.insecure_channel(self._engine) as channel:
+            request = engine_pb2.LogRequest(severity=engine_pb2.WARNING, message=text, urn=urn)
+            # A warning that does not arrive is no reason to fail.
+            with suppress(grpc.RpcError):
+                engine_pb2_grpc.EngineStub(channel).Log(request, timeout=5)
 
     def _remember(self, call: Call, kind: ResourceType, id: str, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> None:
         region = call.region if kind.regional else ""

@@ -25,6 +25,8 @@ class Call:
     """What exists in the account; None before the create."""
     timeout: float = 0
     """Seconds the program allows; 0 where it says nothing."""
+    tell: Callable[[str], None] | None = None
+    """Where warnings about the resource go."""
 
     @property
     def name(self) -> str:
@@ -47,6 +49,12 @@ class Call:
             value = value.get(key) if isinstance(value, Mapping) else None
         return default if value is None else str(value)
 
+    def warn(self, text: str) -> None:
+        """Say what the real provider or service would warn of, without failing."""
+        self.account.warnings.append((self.urn, text))
+        if self.tell is not None:
+            self.tell(text)
+
     def now(self) -> Mapping[str, Any]:
         """The outputs as they stand in the account."""
         return self.record.outputs if self.record else {}
@@ -65,7 +73,7 @@ class ResourceType:
 
     token: str = ""
     replace_on: ClassVar[tuple[str, ...]] = ()
-    """Dotted input paths whose change forces a replacement."""
+    """Dotted input paths whose change forces a replacement, beside those that the provider's schema publishes (world/replacements.py)."""
     delete_before_replace: ClassVar[bool] = False
     unordered: ClassVar[tuple[str, ...]] = ()
     """Dotted paths of arrays whose order means nothing."""

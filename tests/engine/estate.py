@@ -135,6 +135,10 @@ class Estate:
         self._put(base.ROUTE, f"r-{TABLE}", routeTableId=TABLE, destinationCidrBlock="0.0.0.0/0", natGatewayId="nat-0a")
         for group in (EFA_GROUP, NODE_GROUP):
             self._put(base.SECURITY_GROUP, group, vpcId=VPC, name=group)
+        for rule, way in ((base.INGRESS_RULE, "in"), (base.EGRESS_RULE, "out")):
+            itself = {"securityGroupId": EFA_GROUP, "referencedSecurityGroupId": EFA_GROUP, "ipProtocol": "-1"}
+            self._put(rule, f"sgr-{way}-{EFA_GROUP}", **itself)
+        self._put(base.EGRESS_RULE, f"sgr-{NODE_GROUP}", securityGroupId=NODE_GROUP, cidrIpv4="0.0.0.0/0", ipProtocol="-1")
 
     def _put_control_plane(self) -> None:
         authority = "LS0tLS1CRUdJTg=="

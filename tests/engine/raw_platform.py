@@ -12,8 +12,16 @@ import pulumi_aws as aws
 import pulumi_aws_native as native
 import pulumi_kubernetes as k8s
 
-TRUST = json.dumps({"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "sts:AssumeRole"}]})
+
+def trust(*services: str) -> str:
+    """A trust policy for services."""
+    statement = {"Effect": "Allow", "Principal": {"Service": list(services)}, "Action": "sts:AssumeRole"}
+    return json.dumps({"Version": "2012-10-17", "Statement": [statement]})
+
+
+TRUST = trust("ec2.amazonaws.com")
 POLICY = json.dumps({"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "logs:PutLogEvents", "Resource": "*"}]})
+OPERATOR_ACCESS = "arn:aws:iam::aws:policy/AmazonSageMakerHyperPodInferenceAccess"
 DEPLOYER = "arn:aws:iam::123456789012:role/rehearsal-deployer"
 CLUSTER_ADMIN = "arn:aws:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy"
 REGION = "us-east-2"
@@ -41,7 +49,20 @@ class RawPlatform:
     addons_after_nodes: bool = True
     operator: bool = True
     operator_role: str = "SageMakerHyperPodInference-test"
-    operator_configuration: tuple[str, ...] = ("executionRoleArn", "tlsCertificateS3Bucket")
+    operator_configuration: tuple[str, ...] = ("executionRoleArn", "tlsCertificateS3Bucket", "alb")
+    operator_subject: str = "hyperpod-inference-system:hyperpod-inference-controller-manager"
+    operator_policy: bool = True
+    load_balancer_subject: str = "hyperpod-inference-system:aws-load-balancer-controller"
+    driver_subject: str = "kube-system:s3-csi-driver-sa"
+    eks_service: str = "eks.amazonaws.com"
+    node_service: str = "sagemaker.amazonaws.com"
+    efa_rules: tuple[str, ...] = ("in", "out")
+    way_out: bool = True
+    continuous: bool = True
+    group_options: Mapping[str, Any] = field(default_factory=dict)
+    endpoint_spec: Mapping[str, Any] = field(default_factory=dict)
+    subnet_size: int = 19
+    tagged_zones: str = ""
     oidc_provider: bool = True
     endpoint: bool = True
     endpoint_after_operator: bool = True
@@ -69,8 +90,10 @@ class RawPlatform:
         self.subnets = []
         self.routes: list[pulumi.Resource] = []
         for index, zone in enumerate("ab"):
-            block = f"{prefix}.{64 * (index + 1)}.0/19"
-            subnet = aws.ec2.Subnet(f"private-{zone}", vpc_id=self.vpc.id, cidr_block=block, availability_zone=f"{REGION}{zone}")
+            block = f"{prefix}.{64 * (index + 1)}.0/{self.subnet_size}"
+            tags = {"kubernetes.io/role/internal-elb": "1"} if zone in self.tagged_zones else None
+            where = {"availability_zone": f"{REGION}{zone}", "tags": tags}
+            subnet = aws.ec2.Subnet(f"private-{zone}", vpc_id=self.vpc.id, cidr_block=block, **where)
             table = aws.ec2.RouteTable(f"private-{zone}", vpc_id=self.vpc.id)
             association = aws.ec2.RouteTableAssociation(f"private-{zone}", subnet_id=subnet.id, route_table_id=table.id)
             self.routes.append(association)
@@ -79,12 +102,18 @@ class RawPlatform:
                 self.routes.append(aws.ec2.Route(f"private-{zone}", route_table_id=table.id, **target))
             self.subnets.append(subnet)
         self.group = aws.ec2.SecurityGroup("nodes", vpc_id=self.vpc.id, description="nodes")
-        aws.vpc.SecurityGroupIngressRule(
-            "efa", security_group_id=self.group.id, referenced_security_group_id=self.group.id, ip_protocol="-1"
-        )
+        itself = {"security_group_id": self.group.id, "referenced_security_group_id": self.group.id, "ip_protocol": "-1"}
+        if "in" in self.efa_rules:
+            self.routes.append(aws.vpc.SecurityGroupIngressRule("efa", **itself))
+        if self.way_out:
+            anywhere = "0.0.0.0/0"
+            rule = aws.vpc.SecurityGroupEgressRule("anywhere", security_group_id=self.group.id, cidr_ipv4=anywhere, ip_protocol="-1")
+            self.routes.append(rule)
+        if "out" in self.efa_rules:
+            self.routes.append(aws.vpc.SecurityGroupEgressRule("efa", **itself))
 
     def _control_plane(self) -> None:
-        role = aws.iam.Role("eks", assume_role_policy=TRUST)
+        role = aws.iam.Role("eks", assume_role_policy=trust(self.eks_service))
         policy = "arn:aws:iam::aws:policy/AmazonEKSClusterPolicy"
         attached = aws.iam.RolePolicyAttachment("eks", role=role.name, policy_arn=policy)
         self.eks = aws.eks.Cluster(
@@ -130,7 +159,7 @@ class RawPlatform:
         if self.lifecycle_script:
             script = pulumi.StringAsset("#!/bin/bash\n")
             needs.append(aws.s3.BucketObjectv2("on_create.sh", bucket=bucket.bucket, key="scripts/on_create.sh", source=script))
-        role = aws.iam.Role("node", assume_role_policy=TRUST)
+        role = aws.iam.Role("node", assume_role_policy=trust(self.node_service))
         if self.node_policy:
             needs.append(aws.iam.RolePolicy("node", role=role.name, policy=POLICY))
         if self.dependencies:
@@ -148,7 +177,7 @@ class RawPlatform:
             cluster_name="test",
             orchestrator={"eks": {"cluster_arn": self.eks.arn}},
             vpc_config={"subnets": [self.subnets[0].id], "security_group_ids": [self.group.id]},
-            node_provisioning_mode=native.sagemaker.ClusterNodeProvisioningMode.CONTINUOUS,
+            node_provisioning_mode=native.sagemaker.ClusterNodeProvisioningMode.CONTINUOUS if self.continuous else None,
             instance_groups=[self._group(name, role.arn) for name in self.group_order or sorted(self.groups)],  # pyright: ignore[reportArgumentType]
             opts=pulumi.ResourceOptions(depends_on=needs),
         )
@@ -160,25 +189,60 @@ class RawPlatform:
             "instance_type": "ml.c5.4xlarge" if name == "system" else "ml.p5.48xlarge",
             "execution_role": role,
             **({"capacity_requirements": {"spot": {}}} if self.spot else {}),
+            **self.group_options,
             "life_cycle_config": {"source_s3_uri": "s3://sagemaker-test-lifecycle/scripts/", "on_create": "on_create.sh"},
         }
 
     def _addons(self) -> None:
         after: list[pulumi.Resource] = [self.cluster] if self.hyperpod and self.addons_after_nodes else []
-        addons = [self._addon(name, after) for name in self.node_addons]
+        driver = self._web_role("s3-csi", self.driver_subject)
+        addons = [self._addon(name, after, role=driver if "s3" in name else None) for name in self.node_addons]
         self.operator_addon = None
         if not self.operator:
             return
         tls = aws.s3.Bucket("tls", bucket="hyperpod-tls-test", force_destroy=self.tls_force_destroy)
-        role = aws.iam.Role("operator", name=self.operator_role, assume_role_policy=TRUST)
-        values = {"executionRoleArn": role.arn, "tlsCertificateS3Bucket": tls.bucket}
-        configuration = pulumi.Output.json_dumps({key: values[key] for key in self.operator_configuration})
-        needs = [*addons, *after, *([self.oidc] if self.oidc else [])]
+        role = self._web_role("operator", self.operator_subject, name=self.operator_role)
+        attached = [aws.iam.RolePolicyAttachment("operator", role=role.name, policy_arn=OPERATOR_ACCESS)] if self.operator_policy else []
+        balancer = self._web_role("alb", self.load_balancer_subject)
+        values = {
+            "executionRoleArn": role.arn,
+            "tlsCertificateS3Bucket": tls.bucket,
+            "alb": {"enabled": True, "serviceAccount": {"create": True, "roleArn": balancer.arn}},
+            "albOff": {"enabled": False},
+            "kedaOff": {"enabled": False},
+        }
+        given = {key.removesuffix("Off"): values[key] for key in self.operator_configuration}
+        configuration = pulumi.Output.json_dumps(given)
+        needs = [*addons, *after, *attached, *([self.oidc] if self.oidc else [])]
         self.operator_addon = self._addon("amazon-sagemaker-hyperpod-inference", needs, configuration)
 
-    def _addon(self, name: str, after: list[pulumi.Resource], configuration: pulumi.Input[str] | None = None) -> aws.eks.Addon:
-        options = pulumi.ResourceOptions(depends_on=after)
-        return aws.eks.Addon(name, cluster_name=self.eks.name, addon_name=name, configuration_values=configuration, opts=options)
+    def _addon(
+        self, name: str, after: list[pulumi.Resource], configuration: pulumi.Input[str] | None = None, role: aws.iam.Role | None = None
+    ) -> aws.eks.Addon:
+        return aws.eks.Addon(
+            name,
+            cluster_name=self.eks.name,
+            addon_name=name,
+            configuration_values=configuration,
+            service_account_role_arn=role.arn if role else None,
+            opts=pulumi.ResourceOptions(depends_on=after),
+        )
+
+    def _web_role(self, label: str, subject: str, **options: Any) -> aws.iam.Role:
+        """A role for a service account of the cluster."""
+
+        def document(issuer: str) -> str:
+            host = issuer.removeprefix("https://")
+            wanted = {f"{host}:aud": "sts.amazonaws.com", f"{host}:sub": f"system:serviceaccount:{subject}"}
+            statement = {
+                "Effect": "Allow",
+                "Principal": {"Federated": f"arn:aws:iam::123456789012:oidc-provider/{host}"},
+                "Action": "sts:AssumeRoleWithWebIdentity",
+                "Condition": {"StringEquals": wanted},
+            }
+            return json.dumps({"Version": "2012-10-17", "Statement": [statement]})
+
+        return aws.iam.Role(label, assume_role_policy=self.issuer.apply(document), **options)
 
     def _endpoint(self) -> None:
         after = [self.operator_addon] if self.operator_addon and self.endpoint_after_operator else []
@@ -195,12 +259,18 @@ class RawPlatform:
                 "modelName": "llama",
                 "endpointName": "dpd-test",
                 "instanceType": "ml.p5.48xlarge",
-                "modelSourceConfig": {"modelSourceType": "s3"},
+                "modelSourceConfig": {"modelSourceType": "s3", "s3Storage": {"bucketName": "models", "region": REGION}},
                 "pdSpec": {
                     "prefillSpec": role_spec(self.prefill_replicas, "prefill"),
                     "decodingSpec": role_spec(1, "decode"),
                 },
-                "worker": {"image": "x", "resources": {}},
+                "worker": {
+                    "image": "x",
+                    "modelInvocationPort": {"containerPort": 8000},
+                    "modelVolumeMount": {"name": "model"},
+                    "resources": {},
+                },
+                **self.endpoint_spec,
             },
             opts=self._in_cluster(*after, timeout=self.endpoint_timeout),
         )

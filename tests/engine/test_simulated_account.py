@@ -11,7 +11,7 @@ import pytest
 from dpd_infra.rehearsal import Failure, OperatorBehaviour, RehearsalFailed, SimulatedAccount
 from tests.engine.conftest import MakeProject
 from tests.engine.harness import EngineProject
-from tests.engine.raw_platform import TRUST, RawPlatform, kubeconfig
+from tests.engine.raw_platform import POLICY, TRUST, RawPlatform, kubeconfig, trust
 
 HYPERPOD = "aws-native:sagemaker:Cluster"
 NODE_ADDONS = ("coredns", "cert-manager", "aws-mountpoint-s3-csi-driver", "aws-fsx-csi-driver", "metrics-server")
@@ -271,13 +271,11 @@ def test_a_role_goes_only_after_its_policies(engine: MakeProject) -> None:
 
 
 def test_policies_that_do_not_fit_are_refused(engine: MakeProject) -> None:
-    document = TRUST.replace("sts:AssumeRole", "s3:GetObject" + "x" * 6200)
-
     def policy() -> None:
-        aws.iam.Policy("policy", policy=document)
+        aws.iam.Policy("policy", policy=POLICY.replace("logs:PutLogEvents", "s3:GetObject" + "x" * 6200))
 
     def role() -> None:
-        aws.iam.Role("role", assume_role_policy=document)
+        aws.iam.Role("role", assume_role_policy=TRUST.replace("sts:AssumeRole", "sts:AssumeRole" + "x" * 2000))
 
     with pytest.raises(RehearsalFailed, match="LimitExceeded: Cannot exceed quota for PolicySize: 6144"):
         engine(policy).up()
@@ -290,7 +288,7 @@ def test_a_static_identifier_keeps_the_kubernetes_provider_when_the_cluster_is_r
     name = "one"
 
     def program() -> None:
-        role = aws.iam.Role("eks", assume_role_policy=TRUST)
+        role = aws.iam.Role("eks", assume_role_policy=trust("eks.amazonaws.com"))
         attached = aws.iam.RolePolicyAttachment("eks", role=role.name, policy_arn="arn:aws:iam::aws:policy/AmazonEKSClusterPolicy")
         vpc = aws.ec2.Vpc("vpc", cidr_block="10.0.0.0/16")
         subnets = [

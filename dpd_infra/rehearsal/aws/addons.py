@@ -13,6 +13,10 @@ from dpd_infra.rehearsal.aws import base
 from dpd_infra.rehearsal.aws.eks import existing_cluster, refused
 from dpd_infra.rehearsal.errors import InitError
 from dpd_infra.rehearsal.simulation import Call, Made, ResourceType
+from dpd_infra.rehearsal.world import nodes as world_nodes
+from dpd_infra.rehearsal.world import operators
+from dpd_infra.rehearsal.world.rule import Said
+from dpd_infra.rehearsal.world.rules import kubernetes as rules
 
 OPERATOR_ADDON = "amazon-sagemaker-hyperpod-inference"
 NODE_ADDONS = frozenset({"coredns", "cert-manager", "aws-mountpoint-s3-csi-driver", "aws-fsx-csi-driver", "metrics-server", OPERATOR_ADDON})
@@ -20,8 +24,6 @@ NODE_ADDONS = frozenset({"coredns", "cert-manager", "aws-mountpoint-s3-csi-drive
 
 PREINSTALLED_OPERATOR = "v1.4.0-eksbuild.1"
 """The version of an operator that came with its HyperPod cluster: a stand-in, what AWS installs today is for AWS to say."""
-
-OPERATOR_ROLE_PREFIX = "SageMakerHyperPodInference"
 
 
 def _default_version(addon: str) -> str:
@@ -32,16 +34,13 @@ def _default_version(addon: str) -> str:
 
 def nodes(call: Call, cluster: str) -> int:
     """Nodes that HyperPod clusters have put into an EKS cluster."""
-    arn = call.arn("eks", f"cluster/{cluster}")
-    hyperpod = [item for item in call.account.all(base.HYPERPOD_CLUSTER) if item.get("orchestrator.eks.clusterArn") == arn]
-    return sum(int(group.get("instanceCount", 0)) for item in hyperpod for group in item.outputs.get("instanceGroups") or [])
+    return world_nodes.count(call.account, cluster)
 
 
 class Addon(ResourceType):
     """An EKS add-on. One that does not become ACTIVE stays in the state as failed and is tried again by the next update."""
 
     token = base.ADDON
-    replace_on = ("clusterName", "addonName")
 
     def create(self, call: Call) -> Made:
         cluster, name = call.text("clusterName"), call.text("addonName")
@@ -58,27 +57,29 @@ class Addon(ResourceType):
         }
         problem = addon_problem(call, cluster, name)
         if problem:
-            raise InitError([f"waiting for EKS Add-On ({id}) create: {problem}"], id=id, outputs={**outputs, "health": problem})
+            raise InitError([_waiting(id, "create", problem)], id=id, outputs={**outputs, "health": problem})
+        left_over = call.account.find(operators.UNMANAGED_ADDON, id, region=call.region)
+        if left_over is not None:
+            call.account.remove(left_over)
         return Made(id, {**outputs, "health": ""})
 
     def update(self, call: Call) -> Mapping[str, Any]:
         _configuration(call, "UpdateAddon")
         problem = addon_problem(call, call.text("clusterName"), call.text("addonName"))
         if problem:
-            raise InitError([f"waiting for EKS Add-On ({call.id}) update: {problem}"], id=call.id, outputs={"health": problem})
+            raise InitError([_waiting(call.id, "update", problem)], id=call.id, outputs={"health": problem})
         return {"modifiedAt": "2026-01-02T00:00:00Z", "health": ""}
 
     def delete(self, call: Call) -> None:
         cluster = call.text("clusterName")
-        if call.text("addonName") != OPERATOR_ADDON:
+        if call.text("addonName") != OPERATOR_ADDON or call.record is None:
             return
-        left = [item.id for item in call.account.in_cluster(cluster) if item.type.endswith(":InferenceEndpointConfig")]
-        if left:
-            message = (
-                f"waiting for EKS Add-On ({call.id}) delete: unexpected state 'DELETE_FAILED', wanted target ''. last error: "
-                f"K8sResourceConflict: InferenceEndpointConfigs still hold finalizers: {', '.join(left)}"
-            )
-            raise refused("DeleteAddon", "InvalidRequestException", message)
+        left = operators.resources(call.account, cluster)
+        preserve = call.inputs.get("preserve") is True
+        if left and not preserve:
+            listed = ", ".join(item.id for item in left)
+            call.warn(f"the operator goes before its custom resources: their finalizers stay, and deleting them will hang ({listed})")
+        operators.uninstall(call.account, cluster, call.record, preserve=preserve)
 
 
 def active_addon(call: Call, cluster: str, name: str) -> bool:
@@ -100,8 +101,7 @@ def _configuration(call: Call, operation: str) -> dict[str, Any]:
         missing = [key for key in ("executionRoleArn", "tlsCertificateS3Bucket") if not values.get(key)]
         if missing:
             fields = ", ".join(f"[$.{key}: is missing but it is required]" for key in missing)
-            message = f"ConfigurationValue provided in request is not supported: Json schema validation failed with error: {fields}"
-            raise refused(operation, "InvalidParameterException", message)
+            raise refused(operation, "InvalidParameterException", rules.REQUIRED_VALUES(fields=fields))
     return values
 
 
@@ -122,32 +122,27 @@ def install_operator(account: SimulatedAccount, cluster: str, region: str) -> Re
 def addon_problem(call: Call, cluster: str, name: str) -> str:
     """Why an add-on does not become ACTIVE, or an empty string."""
     if name in NODE_ADDONS and not nodes(call, cluster):
-        last = f"{name}: InsufficientNumberOfReplicas: The add-on is unhealthy because it doesn't have the desired number of replicas."
-        return f"timeout while waiting for state to become 'ACTIVE' (last state: 'DEGRADED', timeout: 20m0s). last error: {last}"
-    problem = _operator_problem(call, cluster) if name == OPERATOR_ADDON else ""
-    return f"unexpected state 'CREATE_FAILED', wanted target 'ACTIVE'. last error: {name}: {problem}" if problem else ""
-
-
-def _operator_problem(call: Call, cluster: str) -> str:
-    # The messages are those of the operator chart's init container and templates, and of the troubleshooting guides.
-    for addon, message in (
-        ("aws-mountpoint-s3-csi-driver", "S3 CSI driver not installed (missing CSIDriver s3.csi.aws.com)"),
-        ("aws-fsx-csi-driver", "FSx CSI driver not installed (missing CSIDriver fsx.csi.aws.com)"),
-        ("cert-manager", "Missing required CRD: certificaterequests.cert-manager.io"),
-    ):
-        if not active_addon(call, cluster, addon):
-            return message
+        last = rules.NODES_FOR_ADDON(addon=name)
+        return _told(
+            f"timeout while waiting for state to become 'ACTIVE' (last state: 'DEGRADED', timeout: 20m0s). last error: {last}", last
+        )
+    if name != OPERATOR_ADDON:
+        return ""
+    eks = existing_cluster(call, cluster, "CreateAddon")
     values = _configuration(call, "CreateAddon")
-    role = str(values["executionRoleArn"]).rsplit("/", 1)[-1]
-    if not role.startswith(OPERATOR_ROLE_PREFIX):
-        return f"executionRoleArn must have a role name with prefix '{OPERATOR_ROLE_PREFIX}'"
-    issuer = existing_cluster(call, cluster, "CreateAddon").outputs["identities"][0]["oidcs"][0]["issuer"]
-    provider = call.arn("iam", f"oidc-provider/{issuer.removeprefix('https://')}", region=False)
-    if call.account.find(base.OIDC_PROVIDER, provider) is None or call.account.first(base.ROLE, arn=values["executionRoleArn"]) is None:
-        return "UpdateClusterInference: Not authorized to perform sts:AssumeRoleWithWebIdentity"
-    if call.account.find(base.BUCKET, values["tlsCertificateS3Bucket"]) is None:
-        return f"NoSuchBucket: The specified bucket does not exist: {values['tlsCertificateS3Bucket']}"
-    return ""
+    problem = operators.install_problem(call.account, eks, values, lambda addon: active_addon(call, cluster, addon))
+    return _told(f"unexpected state 'CREATE_FAILED', wanted target 'ACTIVE'. last error: {name}: {problem}", problem) if problem else ""
+
+
+def _waiting(id: str, what: str, problem: str) -> Said:
+    return _told(f"waiting for EKS Add-On ({id}) {what}: {problem}", problem)
+
+
+def _told(text: str, of: str) -> Said:
+    """A longer text about a rule's message, which still knows the rule."""
+    said = Said(text)
+    said.rule = of.rule if isinstance(of, Said) else None
+    return said
 
 
 TYPES: tuple[ResourceType, ...] = (Addon(),)

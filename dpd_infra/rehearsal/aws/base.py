@@ -98,6 +98,18 @@ def violation(operation: str, message: str) -> AwsError:
     return AwsError("EC2", operation, "DependencyViolation", message)
 
 
+def in_region(call: Call, token: str) -> list[Resource]:
+    """Every resource of a type in the call's region."""
+    return [item for item in call.account.all(token) if item.region == call.region]
+
+
+def explain(call: Call, left: list[Resource]) -> None:
+    """Warn of what no program made and still stands in the way: the service's own message does not name it."""
+    for item in left:
+        what = item.outputs.get("name") or item.outputs.get("serviceName") or item.id
+        call.warn(f"{item.id} ({what}) was made by a controller or a service and is still in {call.id}: delete it by hand, then try again")
+
+
 def needs(account: SimulatedAccount, tokens: tuple[str, ...], key: str, id: str) -> list[Resource]:
     """The resources of these types that name `id` in that output."""
     return [item for item in account.all(*tokens) if item.outputs.get(key) == id or id in (item.outputs.get(key) or [])]

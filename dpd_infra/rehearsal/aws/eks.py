@@ -11,7 +11,11 @@ from dpd_infra.rehearsal.aws import base
 from dpd_infra.rehearsal.aws.base import existing_security_group, existing_subnet, name_problem
 from dpd_infra.rehearsal.errors import AwsError
 from dpd_infra.rehearsal.simulation import Call, Made, ResourceType
+from dpd_infra.rehearsal.world import trust
+from dpd_infra.rehearsal.world.rules import account as rules
+from dpd_infra.rehearsal.world.rules.kubernetes import SUBNET_ZONES
 
+EKS_SERVICE = "eks.amazonaws.com"
 CLUSTER_POLICY = "arn:aws:iam::aws:policy/AmazonEKSClusterPolicy"
 MINIMUM_ZONES = 2
 API_MODES = ("API", "API_AND_CONFIG_MAP")
@@ -34,17 +38,6 @@ class Cluster(ResourceType):
     """An EKS control plane: its role with its policy, subnets in two zones, encryption that cannot be taken back."""
 
     token = base.CLUSTER
-    replace_on = (
-        "name",
-        "roleArn",
-        "accessConfig.bootstrapClusterCreatorAdminPermissions",
-        "bootstrapSelfManagedAddons",
-        "kubernetesNetworkConfig.ipFamily",
-        "kubernetesNetworkConfig.serviceIpv4Cidr",
-        "encryptionConfig.provider",
-        "encryptionConfig.resources",
-        "outpostConfig",
-    )
     autoname = "name"
     unknown_inside = ("vpcConfig.clusterSecurityGroupId", "vpcConfig.vpcId")
 
@@ -86,21 +79,16 @@ class Cluster(ResourceType):
     def _role(self, call: Call) -> None:
         arn = call.text("roleArn")
         role = call.account.first(base.ROLE, arn=arn)
-        if role is None:
-            message = f"Role with arn: {arn}, could not be assumed because it does not exist or the trusted entity is not correct"
-            raise refused("CreateCluster", "InvalidParameterException", message)
+        if role is None or not trust.may_take(role, trust.service(EKS_SERVICE, call.account)):
+            raise refused("CreateCluster", "InvalidParameterException", rules.EKS_ROLE(arn=arn))
         if not call.account.all(base.ROLE_POLICY_ATTACHMENT, role=role.id, policyArn=CLUSTER_POLICY):
-            message = (
-                "The provided role doesn't have the Amazon EKS Managed Policies associated with it. Please ensure the following policies"
-            )
-            raise refused("CreateCluster", "InvalidRequestException", f"{message} [{CLUSTER_POLICY}] are attached")
+            raise refused("CreateCluster", "InvalidRequestException", rules.EKS_ROLE_POLICY(policy=CLUSTER_POLICY))
 
     def _network(self, call: Call) -> str:
         config = call.inputs.get("vpcConfig") or {}
         subnets = [existing_subnet(call, id, "CreateCluster", "EKS") for id in config.get("subnetIds") or []]
         if len({subnet.outputs["availabilityZone"] for subnet in subnets}) < MINIMUM_ZONES:
-            message = "Subnets specified must be in at least two different AZs"
-            raise refused("CreateCluster", "InvalidParameterException", message)
+            raise refused("CreateCluster", "InvalidParameterException", SUBNET_ZONES())
         for group in config.get("securityGroupIds") or []:
             existing_security_group(call, group, "CreateCluster", "EKS")
         if not config.get("endpointPrivateAccess") and config.get("endpointPublicAccess") is False:
@@ -145,7 +133,6 @@ class AccessEntry(ResourceType):
     """Who may use the Kubernetes API: one entry a principal, and only in the API authentication modes."""
 
     token = base.ACCESS_ENTRY
-    replace_on = ("clusterName", "principalArn", "type")
 
     def create(self, call: Call) -> Made:
         name, principal = call.text("clusterName"), call.text("principalArn")
@@ -173,7 +160,6 @@ class AccessPolicyAssociation(ResourceType):
     """What a principal may do; its access entry must exist."""
 
     token = base.ACCESS_POLICY_ASSOCIATION
-    replace_on = ("clusterName", "principalArn", "policyArn", "accessScope")
 
     def create(self, call: Call) -> Made:
         name, principal = call.text("clusterName"), call.text("principalArn")
@@ -193,7 +179,6 @@ class PodIdentityAssociation(ResourceType):
     """A role for a service account."""
 
     token = "aws:eks/podIdentityAssociation:PodIdentityAssociation"  # noqa: S105 - a type token
-    replace_on = ("clusterName", "namespace", "serviceAccount")
 
     def create(self, call: Call) -> Made:
         cluster = call.text("clusterName")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -13,6 +12,7 @@ from dpd_infra.rehearsal.aws.addons import OPERATOR_ADDON, install_operator
 from dpd_infra.rehearsal.aws.network import zone_id, zones
 from dpd_infra.rehearsal.errors import AwsError
 from dpd_infra.rehearsal.simulation import Invoke
+from dpd_infra.rehearsal.world.interfaces import free
 
 _SESSION = re.compile(r"^arn:(aws[\w-]*):sts::(\d{12}):assumed-role/([^/]+)/(.+)$")
 
@@ -109,11 +109,7 @@ def _subnet(account: SimulatedAccount, settings: Mapping[str, Any], arguments: M
     found = account.find(base.SUBNET, id, region=str(settings["region"]))
     if found is None:
         raise AwsError("EC2", "DescribeSubnets", "InvalidSubnetID.NotFound", f"The subnet ID '{id}' does not exist")
-    size = ipaddress.ip_network(found.outputs["cidrBlock"]).num_addresses
-    return {**found.outputs, "id": id, "availableIpAddressCount": size - _RESERVED_ADDRESSES, "state": "available", "filters": []}
-
-
-_RESERVED_ADDRESSES = 5
+    return {**found.outputs, "id": id, "availableIpAddressCount": free(account, found), "state": "available", "filters": []}
 
 
 def _oidc_provider(account: SimulatedAccount, settings: Mapping[str, Any], arguments: Mapping[str, Any]) -> Mapping[str, Any]:

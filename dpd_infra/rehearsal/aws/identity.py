@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import uuid
 from collections.abc import Mapping
 from typing import Any
@@ -11,21 +10,26 @@ from dpd_infra.rehearsal.aws import base
 from dpd_infra.rehearsal.aws.base import existing, name_problem
 from dpd_infra.rehearsal.errors import AwsError
 from dpd_infra.rehearsal.simulation import Call, Made, ResourceType
+from dpd_infra.rehearsal.world.policies import account_principals, policy_problem
+from dpd_infra.rehearsal.world.rules import account as rules
 
 # IAM and STS quotas (IAM user guide, "IAM object quotas"); white space does not count.
 MANAGED_POLICY_SIZE = 6144
 ROLE_INLINE_POLICIES_SIZE = 10240
 TRUST_POLICY_SIZE = 2048
+POLICIES_PER_ROLE = 10
 
 
-def _document(text: str, operation: str) -> Any:
-    try:
-        document = json.loads(text)
-    except ValueError:
-        document = None
-    if not isinstance(document, Mapping) or not document.get("Statement"):
-        raise AwsError("IAM", operation, "MalformedPolicyDocument", "Syntax errors in policy.")
-    return document
+def _check_policy(text: str, operation: str, name: str = "", *, trust: bool = False) -> None:
+    """Refuse, as IAM does, a document that breaks its grammar."""
+    problem = policy_problem(text, trust=trust)
+    if problem:
+        raise AwsError("IAM", operation, "MalformedPolicyDocument", rules.POLICY_GRAMMAR(problem=f"{name}: {problem}" if name else problem))
+
+
+def _inline(call: Call) -> list[tuple[str, str]]:
+    """The inline policies that a role itself carries."""
+    return [(str(item.get("name")), str(item.get("policy"))) for item in call.inputs.get("inlinePolicies") or [] if item.get("policy")]
 
 
 def _size(text: str) -> int:
@@ -40,7 +44,6 @@ class Role(ResourceType):
     """An IAM role: its name is unique in the account, and it goes only after its policies."""
 
     token = base.ROLE
-    replace_on = ("name", "namePrefix", "path")
     autoname = "name"
     regional = False
 
@@ -52,6 +55,8 @@ class Role(ResourceType):
         if call.account.find(base.ROLE, name) or name == call.account.deployer_role_arn.rsplit("/", 1)[-1]:
             raise AwsError("IAM", "CreateRole", "EntityAlreadyExists", f"Role with name {name} already exists.", status=409)
         self._trust(call, "CreateRole")
+        for name_of, document in _inline(call):
+            _check_policy(document, "PutRolePolicy", name_of)
         path = call.text("path", "/")
         unique = call.account.hex("", call.urn).upper()
         arn = call.arn("iam", f"role{path}{name}", region=False)
@@ -63,7 +68,11 @@ class Role(ResourceType):
 
     def _trust(self, call: Call, operation: str) -> None:
         text = call.text("assumeRolePolicy")
-        _document(text, operation)
+        _check_policy(text, operation, trust=True)
+        for principal in account_principals(text, call.account.id):
+            known = [call.account.deployer_role_arn, *(item.outputs.get("arn") for item in call.account.all(base.ROLE))]
+            if ":role/" in principal and principal not in known:
+                raise AwsError("IAM", operation, "MalformedPolicyDocument", rules.PRINCIPAL_EXISTS(principal=principal))
         if _size(text) > TRUST_POLICY_SIZE:
             raise _limit(operation, f"Cannot exceed quota for ACLSizePerRole: {TRUST_POLICY_SIZE}")
 
@@ -86,7 +95,6 @@ class RolePolicy(ResourceType):
     """A role's inline policy; all of a role's share one size limit."""
 
     token = base.ROLE_POLICY
-    replace_on = ("name", "namePrefix", "role")
     autoname = "name"
     regional = False
 
@@ -100,7 +108,7 @@ class RolePolicy(ResourceType):
         return {}
 
     def _fits(self, call: Call, role: str) -> None:
-        _document(call.text("policy"), "PutRolePolicy")
+        _check_policy(call.text("policy"), "PutRolePolicy")
         others = [item for item in call.account.all(base.ROLE_POLICY, role=role) if item.id != call.id]
         if _size(call.text("policy")) + sum(_size(item.outputs["policy"]) for item in others) > ROLE_INLINE_POLICIES_SIZE:
             raise _limit("PutRolePolicy", f"Maximum policy size of {ROLE_INLINE_POLICIES_SIZE} bytes exceeded for role {role}")
@@ -110,7 +118,6 @@ class Policy(ResourceType):
     """A customer managed policy: it goes only when nothing has it attached."""
 
     token = base.POLICY
-    replace_on = ("name", "namePrefix", "path", "description")
     autoname = "name"
     regional = False
 
@@ -127,7 +134,7 @@ class Policy(ResourceType):
         return {}
 
     def _fits(self, call: Call) -> None:
-        _document(call.text("policy"), "CreatePolicy")
+        _check_policy(call.text("policy"), "CreatePolicy")
         if _size(call.text("policy")) > MANAGED_POLICY_SIZE:
             raise _limit("CreatePolicy", f"Cannot exceed quota for PolicySize: {MANAGED_POLICY_SIZE}")
 
@@ -141,7 +148,6 @@ class RolePolicyAttachment(ResourceType):
     """A managed policy on a role; both must exist."""
 
     token = base.ROLE_POLICY_ATTACHMENT
-    replace_on = ("role", "policyArn")
     regional = False
 
     def create(self, call: Call) -> Made:
@@ -151,6 +157,9 @@ class RolePolicyAttachment(ResourceType):
             code, message = "NoSuchEntity", f"Policy {arn} does not exist or is not attachable."
             if call.account.find(base.POLICY, arn) is None:
                 raise AwsError("IAM", "AttachRolePolicy", code, message, status=404)
+        others = [item for item in call.account.all(base.ROLE_POLICY_ATTACHMENT, role=role) if item.outputs.get("policyArn") != arn]
+        if len(others) >= POLICIES_PER_ROLE:
+            raise _limit("AttachRolePolicy", rules.POLICIES_PER_ROLE(limit=POLICIES_PER_ROLE))
         return Made(f"{role}/{arn}")
 
 
@@ -158,7 +167,6 @@ class OpenIdConnectProvider(ResourceType):
     """The IAM side of an issuer of web identities; one a URL."""
 
     token = base.OIDC_PROVIDER
-    replace_on = ("url",)
     regional = False
 
     def create(self, call: Call) -> Made:
@@ -175,7 +183,6 @@ class Key(ResourceType):
     """A KMS key."""
 
     token = base.KEY
-    replace_on = ("keyUsage", "customerMasterKeySpec", "multiRegion")
 
     def create(self, call: Call) -> Made:
         id = str(uuid.UUID(call.account.hex("", call.urn, length=32)))
@@ -186,7 +193,6 @@ class Alias(ResourceType):
     """A name for a KMS key."""
 
     token = base.ALIAS
-    replace_on = ("name", "namePrefix")
 
     def create(self, call: Call) -> Made:
         name = call.text("name")
@@ -210,7 +216,6 @@ class LogGroup(ResourceType):
     """A CloudWatch log group; EKS may have made it first."""
 
     token = base.LOG_GROUP
-    replace_on = ("name", "namePrefix", "logGroupClass")
     autoname = "name"
 
     def create(self, call: Call) -> Made:

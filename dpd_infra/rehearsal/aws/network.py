@@ -11,6 +11,8 @@ from dpd_infra.rehearsal.aws import base
 from dpd_infra.rehearsal.aws.base import existing_security_group, existing_vpc, needs, violation
 from dpd_infra.rehearsal.errors import AwsError
 from dpd_infra.rehearsal.simulation import Call, Made, ResourceType
+from dpd_infra.rehearsal.world import interfaces
+from dpd_infra.rehearsal.world.rules import account as rules
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
@@ -27,10 +29,12 @@ class Vpc(ResourceType):
     """A VPC: it goes only after all that stands in it."""
 
     token = base.VPC
-    replace_on = ("cidrBlock", "ipv4IpamPoolId", "ipv4NetmaskLength")
 
     def create(self, call: Call) -> Made:
         _block(call.text("cidrBlock"), "CreateVpc")
+        limit = call.account.world.quotas.vpcs
+        if limit is not None and len(base.in_region(call, base.VPC)) >= limit:
+            raise AwsError("EC2", "CreateVpc", "VpcLimitExceeded", rules.VPC_QUOTA())
         id = call.account.hex("vpc", call.urn)
         suffix = id.removeprefix("vpc-")
         return Made(
@@ -50,15 +54,16 @@ class Vpc(ResourceType):
 
     def delete(self, call: Call) -> None:
         tokens = (base.SUBNET, base.INTERNET_GATEWAY, base.VPC_ENDPOINT, base.SECURITY_GROUP, base.ROUTE_TABLE)
-        if needs(call.account, tokens, "vpcId", call.id):
-            raise violation("DeleteVpc", f"The vpc '{call.id}' has dependencies and cannot be deleted.")
+        left = needs(call.account, tokens, "vpcId", call.id)
+        if left:
+            base.explain(call, [item for item in left if not item.urn])
+            raise violation("DeleteVpc", rules.VPC_IN_USE(id=call.id))
 
 
 class VpcIpv4CidrBlockAssociation(ResourceType):
     """A further address block of a VPC, in use while a subnet lies in it."""
 
     token = base.CIDR_ASSOCIATION
-    replace_on = ("cidrBlock", "vpcId", "ipv4IpamPoolId", "ipv4NetmaskLength")
 
     def create(self, call: Call) -> Made:
         vpc = existing_vpc(call, "AssociateVpcCidrBlock")
@@ -84,7 +89,6 @@ class Subnet(ResourceType):
     """A subnet: inside a block of its VPC, overlapping no other, in a zone that exists."""
 
     token = base.SUBNET
-    replace_on = ("vpcId", "cidrBlock", "availabilityZone", "availabilityZoneId")
 
     def create(self, call: Call) -> Made:
         vpc = existing_vpc(call, "CreateSubnet")
@@ -112,12 +116,11 @@ class Subnet(ResourceType):
         )
 
     def delete(self, call: Call) -> None:
-        users = needs(call.account, (base.NAT_GATEWAY,), "subnetId", call.id)
-        users += needs(call.account, (base.VPC_ENDPOINT,), "subnetIds", call.id)
-        users += [item for item in call.account.all(base.CLUSTER) if call.id in item.get("vpcConfig.subnetIds", [])]
-        users += [item for item in call.account.all(base.HYPERPOD_CLUSTER) if call.id in item.get("vpcConfig.subnets", [])]
-        if users:
-            raise violation("DeleteSubnet", f"The subnet '{call.id}' has dependencies and cannot be deleted.")
+        here = interfaces.in_subnet(call.account, call.record) if call.record else []
+        named = [item for item in call.account.all(base.HYPERPOD_CLUSTER) if call.id in item.get("vpcConfig.subnets", [])]
+        if here or named:
+            call.warn(f"network interfaces are left in {call.id}: {interfaces.owners(here) or 'a HyperPod cluster names it'}")
+            raise violation("DeleteSubnet", rules.SUBNET_IN_USE(id=call.id))
 
 
 def zones(region: str, count: int = 3) -> list[str]:
@@ -136,7 +139,6 @@ class SecurityGroup(ResourceType):
     """A security group: one name a VPC, held by whatever carries or names it."""
 
     token = base.SECURITY_GROUP
-    replace_on = ("name", "namePrefix", "description", "vpcId")
     autoname = "name"
 
     def create(self, call: Call) -> Made:
@@ -150,18 +152,17 @@ class SecurityGroup(ResourceType):
         return Made(id, {"arn": call.arn("ec2", f"security-group/{id}"), "ownerId": call.account.id, "description": description})
 
     def delete(self, call: Call) -> None:
-        rules = [item for item in call.account.all(base.INGRESS_RULE, base.EGRESS_RULE) if item.outputs.get("securityGroupId") != call.id]
-        users = [item for item in rules if item.outputs.get("referencedSecurityGroupId") == call.id]
-        users += [item for item in call.account.all(base.CLUSTER) if call.id in item.get("vpcConfig.securityGroupIds", [])]
-        users += [item for item in call.account.all(base.HYPERPOD_CLUSTER) if call.id in item.get("vpcConfig.securityGroupIds", [])]
-        users += needs(call.account, (base.VPC_ENDPOINT,), "securityGroupIds", call.id)
-        if users:
-            raise violation("DeleteSecurityGroup", f"resource {call.id} has a dependent object")
+        others = [item for item in call.account.all(base.INGRESS_RULE, base.EGRESS_RULE) if item.outputs.get("securityGroupId") != call.id]
+        users = [item for item in others if item.outputs.get("referencedSecurityGroupId") == call.id]
+        carried = interfaces.carrying(call.account, call.record.region, call.id) if call.record else []
+        if users or carried:
+            if carried:
+                call.warn(f"{call.id} is carried by {interfaces.owners(carried)}")
+            raise violation("DeleteSecurityGroup", rules.GROUP_IN_USE(id=call.id))
 
 
 class _Rule(ResourceType):
     operation = ""
-    replace_on = ("securityGroupId",)
 
     def create(self, call: Call) -> Made:
         group = call.text("securityGroupId")
@@ -198,7 +199,6 @@ class FlowLog(ResourceType):
     """The flow log of a VPC."""
 
     token = "aws:ec2/flowLog:FlowLog"  # noqa: S105 - a type token
-    replace_on = ("vpcId", "subnetId", "eniId", "logDestination", "trafficType", "iamRoleArn", "logFormat", "maxAggregationInterval")
 
     def create(self, call: Call) -> Made:
         if call.text("vpcId"):
@@ -211,7 +211,6 @@ class Tag(ResourceType):
     """A single tag on something else."""
 
     token = "aws:ec2/tag:Tag"  # noqa: S105 - a type token
-    replace_on = ("resourceId", "key")
 
     def create(self, call: Call) -> Made:
         return Made(f"{call.text('resourceId')},{call.text('key')}")

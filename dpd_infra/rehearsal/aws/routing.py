@@ -6,10 +6,13 @@ import ipaddress
 from collections.abc import Mapping
 from typing import Any
 
+from dpd_infra.rehearsal.account import Resource
 from dpd_infra.rehearsal.aws import base
 from dpd_infra.rehearsal.aws.base import existing, existing_security_group, existing_subnet, existing_vpc, needs, violation
 from dpd_infra.rehearsal.errors import AwsError
 from dpd_infra.rehearsal.simulation import Call, Made, ResourceType
+from dpd_infra.rehearsal.world import interfaces
+from dpd_infra.rehearsal.world.rules import account as rules
 
 
 class InternetGateway(ResourceType):
@@ -23,6 +26,9 @@ class InternetGateway(ResourceType):
             if call.account.all(base.INTERNET_GATEWAY, vpcId=vpc.id):
                 message = f"Network {vpc.id} already has an internet gateway attached"
                 raise AwsError("EC2", "AttachInternetGateway", "Resource.AlreadyAssociated", message)
+        limit = call.account.world.quotas.internet_gateways
+        if limit is not None and len(base.in_region(call, base.INTERNET_GATEWAY)) >= limit:
+            raise AwsError("EC2", "CreateInternetGateway", "InternetGatewayLimitExceeded", rules.GATEWAY_QUOTA())
         id = call.account.hex("igw", call.urn)
         return Made(id, {"arn": call.arn("ec2", f"internet-gateway/{id}"), "ownerId": call.account.id})
 
@@ -30,10 +36,7 @@ class InternetGateway(ResourceType):
         vpc = str(call.now().get("vpcId"))
         subnets = {item.id for item in call.account.all(base.SUBNET, vpcId=vpc)}
         if any(item.outputs.get("subnetId") in subnets and item.outputs.get("allocationId") for item in call.account.all(base.NAT_GATEWAY)):
-            message = (
-                f"Network {vpc} has some mapped public address(es). Please unmap those public address(es) before detaching the gateway."
-            )
-            raise violation("DetachInternetGateway", message)
+            raise violation("DetachInternetGateway", rules.MAPPED_ADDRESSES(vpc=vpc))
 
 
 class Eip(ResourceType):
@@ -42,6 +45,9 @@ class Eip(ResourceType):
     token = base.EIP
 
     def create(self, call: Call) -> Made:
+        limit = call.account.world.quotas.elastic_addresses
+        if limit is not None and len(base.in_region(call, base.EIP)) >= limit:
+            raise AwsError("EC2", "AllocateAddress", "AddressLimitExceeded", rules.ADDRESS_QUOTA())
         id = call.account.hex("eipalloc", call.urn)
         # 203.0.113.0/24 is reserved for documentation (RFC 5737).
         public = f"203.0.113.{1 + int(id[-2:], 16) % 254}"
@@ -57,10 +63,10 @@ class NatGateway(ResourceType):
     """A NAT gateway: needs an address, and an internet gateway in its VPC."""
 
     token = base.NAT_GATEWAY
-    replace_on = ("subnetId", "allocationId", "connectivityType")
 
     def create(self, call: Call) -> Made:
         subnet = existing_subnet(call, call.text("subnetId"), "CreateNatGateway")
+        _has_room(call, subnet, "CreateNatGateway")
         address = {}
         if call.text("connectivityType", "public") == "public":
             vpc = subnet.outputs["vpcId"]
@@ -77,6 +83,12 @@ class NatGateway(ResourceType):
         return Made(id, {**address, "networkInterfaceId": f"eni-{suffix}", "privateIp": private, "associationId": f"eipassoc-{suffix}"})
 
 
+def _has_room(call: Call, subnet: Resource, operation: str) -> None:
+    """Refuse what takes an address of a subnet that has none left."""
+    if interfaces.free(call.account, subnet) < 1:
+        raise AwsError("EC2", operation, "InsufficientFreeAddressesInSubnet", rules.SUBNET_FULL())
+
+
 def existing_route_table(call: Call, id: str, operation: str) -> None:
     """Refuse a route table that is neither made nor a VPC's main one."""
     if id in {item.outputs.get("mainRouteTableId") for item in call.account.all(base.VPC)}:
@@ -89,7 +101,6 @@ class RouteTable(ResourceType):
     """A route table, held by its associations."""
 
     token = base.ROUTE_TABLE
-    replace_on = ("vpcId",)
 
     def create(self, call: Call) -> Made:
         existing_vpc(call, "CreateRouteTable")
@@ -105,7 +116,6 @@ class Route(ResourceType):
     """A route: table and target must exist, one a destination."""
 
     token = base.ROUTE
-    replace_on = ("routeTableId", "destinationCidrBlock", "destinationIpv6CidrBlock", "destinationPrefixListId")
 
     def create(self, call: Call) -> Made:
         table = call.text("routeTableId")
@@ -129,7 +139,6 @@ class RouteTableAssociation(ResourceType):
     """A subnet's route table: one a subnet."""
 
     token = base.ROUTE_TABLE_ASSOCIATION
-    replace_on = ("subnetId", "gatewayId")
 
     def create(self, call: Call) -> Made:
         existing_route_table(call, call.text("routeTableId"), "AssociateRouteTable")
@@ -146,7 +155,6 @@ class VpcEndpoint(ResourceType):
     """A gateway or interface endpoint and what it refers to."""
 
     token = base.VPC_ENDPOINT
-    replace_on = ("vpcId", "serviceName", "vpcEndpointType", "serviceRegion")
 
     def create(self, call: Call) -> Made:
         existing_vpc(call, "CreateVpcEndpoint")
@@ -167,8 +175,11 @@ class VpcEndpoint(ResourceType):
     def _references(self, call: Call) -> None:
         for table in call.inputs.get("routeTableIds") or []:
             existing_route_table(call, table, "CreateVpcEndpoint")
-        for subnet in call.inputs.get("subnetIds") or []:
-            existing_subnet(call, subnet, "CreateVpcEndpoint")
+        before = call.now().get("subnetIds") or []
+        for id in call.inputs.get("subnetIds") or []:
+            subnet = existing_subnet(call, id, "CreateVpcEndpoint")
+            if id not in before:
+                _has_room(call, subnet, "CreateVpcEndpoint")
         for group in call.inputs.get("securityGroupIds") or []:
             existing_security_group(call, group, "CreateVpcEndpoint")
 

@@ -11,6 +11,7 @@ from dpd_infra.rehearsal.aws.base import name_problem
 from dpd_infra.rehearsal.errors import AwsError
 from dpd_infra.rehearsal.simulation import Call, Made, ResourceType
 from dpd_infra.rehearsal.wire import Asset
+from dpd_infra.rehearsal.world.rules import account as rules
 
 WRITTEN_BY_AWS = "s3:object"
 """Type of the objects that a service wrote into a bucket, such as the operator's certificates."""
@@ -20,7 +21,6 @@ class Bucket(ResourceType):
     """A bucket: its name is unique, and it goes only when it is empty or may be emptied."""
 
     token = base.BUCKET
-    replace_on = ("bucket", "bucketPrefix", "objectLockEnabled", "region")
     autoname = "bucket"
     regional = False
 
@@ -47,8 +47,7 @@ class Bucket(ResourceType):
     def delete(self, call: Call) -> None:
         contents = call.account.all(base.BUCKET_OBJECT, WRITTEN_BY_AWS, bucket=call.id)
         if contents and not call.inputs.get("forceDestroy"):
-            message = "The bucket you tried to delete is not empty"
-            raise AwsError("S3", "DeleteBucket", "BucketNotEmpty", message, status=409)
+            raise AwsError("S3", "DeleteBucket", "BucketNotEmpty", rules.BUCKET_EMPTY(), status=409)
         for item in contents:
             call.account.remove(item)
 
@@ -63,7 +62,6 @@ def _existing_bucket(call: Call, operation: str) -> str:
 class _BucketSetting(ResourceType):
     """A setting of a bucket that is a resource of its own."""
 
-    replace_on = ("bucket",)
     regional = False
 
     def __init__(self, token: str, operation: str) -> None:
@@ -78,7 +76,6 @@ class BucketObject(ResourceType):
     """An object; its entity tag follows its content."""
 
     token = base.BUCKET_OBJECT
-    replace_on = ("bucket", "key")
     volatile = ("etag", "versionId", "checksumCrc32", "checksumSha256")
     regional = False
 

@@ -1,0 +1,109 @@
+"""Between a loaded model and a ready endpoint: mounts, load balancer and SageMaker endpoint, which need roles, addresses and routes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from dpd_infra.rehearsal.account import Resource, SimulatedAccount
+from dpd_infra.rehearsal.aws import base
+from dpd_infra.rehearsal.world import operators, trust
+from dpd_infra.rehearsal.world.hyperpod_network import reaches_s3
+from dpd_infra.rehearsal.world.interfaces import free
+from dpd_infra.rehearsal.world.made import LOAD_BALANCER, SAGEMAKER_ENDPOINT
+from dpd_infra.rehearsal.world.nodes import ZONE_LABEL, Node, groups_on
+from dpd_infra.rehearsal.world.rules import kubernetes as rules
+
+INTERNAL_TAG = "kubernetes.io/role/internal-elb"
+ADDRESSES = 8
+"""Free addresses that a load balancer wants in each subnet."""
+
+
+def problem(
+    account: SimulatedAccount,
+    eks: Resource,
+    addon: Resource,
+    key: str,
+    spec: Mapping[str, Any],
+    nodes: Sequence[Node],
+    subnets: Sequence[Resource],
+) -> str:
+    """Why an endpoint whose pods run does not become ready, or an empty text."""
+    name = str(spec.get("endpointName") or "").lower()
+    checks = (
+        _mount(account, eks, spec),
+        _load_balancer(account, eks, addon, key, nodes, subnets),
+        _sagemaker(account, eks, addon, key, name) if name else "",
+    )
+    return next((text for text in checks if text), "")
+
+
+def load_balancer_subnets(account: SimulatedAccount, eks: Resource) -> list[Resource]:
+    """The subnets of an internal load balancer: the tagged ones, else the control plane's; one a zone, the emptiest."""
+    vpc = eks.get("vpcConfig.vpcId")
+    in_vpc = [item for item in account.all(base.SUBNET, vpcId=vpc) if item.region == eks.region]
+    chosen = [item for item in in_vpc if _is_tagged(account, item)]
+    if not chosen:
+        named = set(eks.get("vpcConfig.subnetIds", []))
+        chosen = [item for item in in_vpc if item.id in named]
+    by_zone: dict[str, Resource] = {}
+    for item in sorted(chosen, key=lambda subnet: free(account, subnet), reverse=True):
+        by_zone.setdefault(str(item.outputs["availabilityZone"]), item)
+    return [by_zone[zone] for zone in sorted(by_zone)]
+
+
+def _is_tagged(account: SimulatedAccount, subnet: Resource) -> bool:
+    tags = {**(subnet.outputs.get("tags") or {}), **(subnet.outputs.get("tagsAll") or {})}
+    for tag in account.all("aws:ec2/tag:Tag", resourceId=subnet.id):
+        tags[str(tag.outputs.get("key"))] = tag.outputs.get("value")
+    return str(tags.get(INTERNAL_TAG)) == "1"
+
+
+def _mount(account: SimulatedAccount, eks: Resource, spec: Mapping[str, Any]) -> str:
+    """The S3 driver's role, where the model is in a bucket and the driver is a program's own add-on."""
+    if (spec.get("modelSourceConfig") or {}).get("modelSourceType") != "s3":
+        return ""
+    driver = account.first(base.ADDON, clusterName=eks.id, addonName="aws-mountpoint-s3-csi-driver")
+    if driver is None or not driver.urn:
+        return ""
+    role = str(driver.outputs.get("serviceAccountRoleArn") or "")
+    if role and operators.takes_role(account, eks, role, operators.S3_DRIVER):
+        return ""
+    by_pod_identity = account.all("aws:eks/podIdentityAssociation:PodIdentityAssociation", clusterName=eks.id)
+    by_addon = driver.outputs.get("podIdentityAssociations") or []
+    named = [*(item.outputs.get("serviceAccount") for item in by_pod_identity), *(item.get("serviceAccount") for item in by_addon)]
+    return "" if "s3-csi-driver-sa" in named else rules.DRIVER_ROLE(account=operators.S3_DRIVER)
+
+
+def _load_balancer(
+    account: SimulatedAccount, eks: Resource, addon: Resource, key: str, nodes: Sequence[Node], subnets: Sequence[Resource]
+) -> str:
+    values = operators.values_of(addon)
+    if addon.urn and values and operators.value(values, "alb.enabled", default=True) is not False:
+        role = str(operators.value(values, "alb.serviceAccount.roleArn", ""))
+        if not role or not operators.takes_role(account, eks, role, operators.LOAD_BALANCER_CONTROLLER):
+            return rules.LOAD_BALANCER_ROLE()
+    zones = {node.labels.get(ZONE_LABEL, "") for node in nodes} - {""}
+    tagged = {str(subnet.outputs["availabilityZone"]) for subnet in subnets if _is_tagged(account, subnet)}
+    if tagged and zones and not zones & tagged:
+        return rules.TARGET_ZONE(zone=", ".join(sorted(zones)))
+    has_one = bool(account.all(LOAD_BALANCER, cluster=eks.id, madeFor=key))
+    for subnet in subnets if not has_one else []:
+        if free(account, subnet) < ADDRESSES:
+            return rules.LOAD_BALANCER_ADDRESSES(subnet=subnet.id)
+    return ""
+
+
+def _sagemaker(account: SimulatedAccount, eks: Resource, addon: Resource, key: str, name: str) -> str:
+    taken = account.find(SAGEMAKER_ENDPOINT, name, region=eks.region)
+    if taken is not None and (taken.outputs.get("cluster"), taken.outputs.get("madeFor")) != (eks.id, key):
+        return rules.ENDPOINT_NAME(arn=f"arn:aws:sagemaker:{eks.region}:{account.id}:endpoint/{name}")
+    arn = str(operators.value(operators.values_of(addon), "executionRoleArn", ""))
+    role = account.first(base.ROLE, arn=arn) if arn else None
+    if addon.urn and role is not None and role.urn != "world" and not trust.allows(account, role, "ec2:CreateNetworkInterfacePermission"):
+        return rules.ENDPOINT_NETWORK()
+    used = {subnet for group in groups_on(account, eks.id) for subnet in group.placed}
+    known = [account.find(base.SUBNET, subnet, region=eks.region) for subnet in used]
+    if any(subnet is not None and not reaches_s3(account, subnet) for subnet in known):
+        return rules.CERTIFICATE_ROUTE()
+    return ""

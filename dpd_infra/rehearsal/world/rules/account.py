@@ -1,0 +1,88 @@
+"""What EC2, S3, IAM and EKS enforce of the resources around a cluster: quotas, what still stands in the way of a deletion, and roles."""
+
+from __future__ import annotations
+
+from dpd_infra.catalog.sources import EKS_USER_GUIDE, IAM_QUOTAS, IAM_USER_GUIDE, VPC_USER_GUIDE, Source, thread
+from dpd_infra.rehearsal.world.rule import WorldRule
+
+_EC2_ERRORS = Source("EC2 API error codes", "docs.aws.amazon.com/AWSEC2/latest/APIReference/errors-overview")
+_S3_ERRORS = Source("S3 API error codes", "docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses")
+_LEFTOVERS = thread("pulumi/pulumi-eks", 382, 640, 779, 1226)
+
+VPC_IN_USE = WorldRule(
+    "vpc-dependents",
+    "A VPC goes after all that stands in it, also after what controllers made there.",
+    "The vpc '{id}' has dependencies and cannot be deleted.",
+    _LEFTOVERS,
+)
+SUBNET_IN_USE = WorldRule(
+    "subnet-dependents",
+    "A subnet goes after every network interface in it.",
+    "The subnet '{id}' has dependencies and cannot be deleted.",
+    _LEFTOVERS,
+)
+GROUP_IN_USE = WorldRule(
+    "security-group-dependents",
+    "A security group goes after every network interface that carries it and every rule that names it.",
+    "resource {id} has a dependent object",
+    _LEFTOVERS,
+)
+MAPPED_ADDRESSES = WorldRule(
+    "internet-gateway-dependents",
+    "An internet gateway goes after the public addresses in its VPC.",
+    "Network {vpc} has some mapped public address(es). Please unmap those public address(es) before detaching the gateway.",
+    VPC_USER_GUIDE,
+)
+BUCKET_EMPTY = WorldRule(
+    "bucket-empty",
+    "A bucket goes when it is empty.",
+    "The bucket you tried to delete is not empty",
+    _S3_ERRORS,
+)
+VPC_QUOTA = WorldRule("vpc-quota", "VPCs of a region stay within their quota.", "The maximum number of VPCs has been reached.", _EC2_ERRORS)
+ADDRESS_QUOTA = WorldRule(
+    "elastic-address-quota",
+    "Elastic addresses of a region stay within their quota.",
+    "The maximum number of addresses has been reached.",
+    _EC2_ERRORS,
+)
+GATEWAY_QUOTA = WorldRule(
+    "internet-gateway-quota",
+    "Internet gateways of a region stay within their quota.",
+    "The maximum number of internet gateways has been reached.",
+    _EC2_ERRORS,
+)
+SUBNET_FULL = WorldRule(
+    "subnet-addresses",
+    "What takes an address of a subnet finds one free there.",
+    "The specified subnet does not have enough free addresses to satisfy the request.",
+    _EC2_ERRORS,
+)
+EKS_ROLE = WorldRule(
+    "eks-role-trust",
+    "The control plane's role exists and trusts eks.amazonaws.com.",
+    "Role with arn: {arn}, could not be assumed because it does not exist or the trusted entity is not correct",
+    EKS_USER_GUIDE,
+)
+EKS_ROLE_POLICY = WorldRule(
+    "eks-role-policy",
+    "The control plane's role has its managed policy.",
+    "The provided role doesn't have the Amazon EKS Managed Policies associated with it. Please ensure the following policies [{policy}] "
+    "are attached",
+    EKS_USER_GUIDE,
+)
+POLICY_GRAMMAR = WorldRule("iam-grammar", "A policy follows IAM's grammar.", "{problem}", IAM_USER_GUIDE)
+PRINCIPAL_EXISTS = WorldRule(
+    "iam-principal",
+    "A principal of this account that a policy names exists.",
+    'Invalid principal in policy: "AWS":"{principal}"',
+    IAM_USER_GUIDE,
+)
+POLICIES_PER_ROLE = WorldRule(
+    "iam-policies-per-role",
+    "A role has at most 10 managed policies, unless the quota was raised.",
+    "Cannot exceed quota for PoliciesPerRole: {limit}",
+    IAM_QUOTAS,
+)
+
+RULES = tuple(value for value in list(globals().values()) if isinstance(value, WorldRule))
