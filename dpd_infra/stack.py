@@ -19,7 +19,7 @@ from dpd_infra.rules.report import block, report
 from dpd_infra.rules.subject import ENDPOINTS_PATH, PLATFORM_PATH, EndpointSubject, StackSubject
 from dpd_infra.spec.aws import CONFIG_NAMESPACE, AwsSettings, settings_data
 from dpd_infra.spec.base import Spec
-from dpd_infra.spec.config_keys import NAMESPACE, is_ours, key_findings
+from dpd_infra.spec.config_keys import NAMESPACE, absent_values, is_ours, key_findings
 from dpd_infra.spec.endpoint import EndpointName, EndpointSpec
 from dpd_infra.spec.finding import Finding, Path, Severity
 from dpd_infra.spec.operator import OperatorFacts
@@ -250,6 +250,9 @@ def _load(config: Mapping[str, Any], file: StackFile | None, instead: OperatorFa
     # A running program is told of our own keys alone; its file has those that were misspelt.
     written = file.config if file is not None else config
     findings += found + _secrets(config) + key_findings(written)
+    # A running program asks Pulumi, which knows more than the file: of environments, and of what a command line set.
+    if file is not None and config is file.config and file.whole:
+        findings += absent_values(file.config, file.declared)
     region = aws.region if aws and not any(finding.path == _REGION and finding.patch is None for finding in findings) else None
     subject = _subject(region, platform, facts, endpoints, aws.region if aws else "")
     # A value with a patch was read as it was meant, so what the rules say of it holds.

@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from dpd_infra.spec.finding import Finding, Severity
+from dpd_infra.spec.finding import Finding, Path, Severity
 from dpd_infra.spec.shape_rule import SHAPE_RULE
 
 NAMESPACE = "dpd-infra"
@@ -36,8 +36,39 @@ def key_findings(config: Mapping[str, Any]) -> list[Finding]:
     return [*_unknown(config), *_foreign(config)]
 
 
+def absent_values(config: Mapping[str, Any], declared: Mapping[str, bool]) -> list[Finding]:
+    """The values that a deployment needs and the stack file lacks: of keys that a `configKey` names, and the project's `declared` ones.
+
+    `declared` says of each whether it is secret. Warnings, because a pipeline may set a value just before it deploys; nothing of a key
+    that is there misspelt.
+    """
+    misspelt = {path[-1] for finding in _unknown(config) for path in finding.related}
+    why = "The program asks Pulumi for this key, and `pulumi up` stops where it has no value."
+    found = {key: _absent(path, key, why, secret=True) for path, key in _named_at(config, ("config",))}
+    why = "Pulumi.yaml declares the key without a default, and Pulumi deploys no stack that has no value for it."
+    found |= {key: _absent(("config",), key, why, secret=secret) for key, secret in declared.items() if key not in found}
+    return [finding for key, finding in found.items() if key not in config and key not in misspelt]
+
+
+def _absent(path: Path, key: str, why: str, *, secret: bool) -> Finding:
+    fix = f"pulumi config set --secret {key}" if secret else f"pulumi config set {key} VALUE"
+    return Finding(SHAPE_RULE, Severity.WARNING, path, f"the stack has no value for {key}", why, fix, subject="stack")
+
+
+def _named_at(value: Any, path: Path) -> Iterator[tuple[Path, str]]:
+    """Every `configKey` with its place."""
+    if isinstance(value, dict):
+        if isinstance(value.get("configKey"), str):
+            yield (*path, "configKey"), value["configKey"]
+        for key, part in value.items():
+            yield from _named_at(part, (*path, key))
+    elif isinstance(value, list):
+        for index, part in enumerate(value):
+            yield from _named_at(part, (*path, index))
+
+
 def _unknown(config: Mapping[str, Any]) -> Iterator[Finding]:
-    known = {*SECTIONS, *(key.removeprefix(f"{NAMESPACE}:") for key in _named(config))}
+    known = {*SECTIONS, *(key.removeprefix(f"{NAMESPACE}:") for _, key in _named_at(config, ()))}
     missing = sorted(name for name in known if f"{NAMESPACE}:{name}" not in config)
     for key, value in config.items():
         namespace, _, name = str(key).partition(":")
@@ -70,18 +101,6 @@ def _is_endpoints(value: Any) -> bool:
     return isinstance(value, dict) and any(
         isinstance(entry, dict) and "model" in entry and not _ENDPOINT_MARKS.isdisjoint(entry) for entry in value.values()
     )
-
-
-def _named(value: Any) -> Iterator[str]:
-    """What every `configKey` names, as far down as it stands."""
-    if isinstance(value, dict):
-        if isinstance(value.get("configKey"), str):
-            yield value["configKey"]
-        for part in value.values():
-            yield from _named(part)
-    elif isinstance(value, list):
-        for part in value:
-            yield from _named(part)
 
 
 def _finding(key: str, what: str, why: str, fix: str, meant: str | None) -> Finding:

@@ -35,6 +35,13 @@ class StackFile:
     config: dict[str, Any]
     """By full key, `dpd-infra:platform`; encrypted values are `Secret`; the project's defaults are filled in."""
     document: Document = field(repr=False)
+    declared: dict[str, bool] = field(default_factory=dict)
+    """The keys that the project file declares and gives no value (Pulumi deploys no stack that lacks one), and whether each is secret."""
+
+    @property
+    def whole(self) -> bool:
+        """Whether every value that Pulumi will see stands here: no environment of Pulumi ESC adds to them."""
+        return not (isinstance(self.document.data, dict) and self.document.data.get("environment"))
 
     @property
     def file(self) -> str:
@@ -67,8 +74,8 @@ def read_stack_file(path: pathlib.Path, raw: bytes | SourceText | None = None) -
     if not isinstance(data, dict) or not isinstance(config, dict | None):
         message = "a stack file is a mapping with a `config` mapping in it"
         raise YamlProblem(message, line=1, column=1)
-    defaults = _project_defaults(path.parent)
-    return StackFile(path, stack_name(path), {**defaults, **_without_ciphertext(config or {})}, document)
+    defaults, declared = _of_project(path.parent)
+    return StackFile(path, stack_name(path), {**defaults, **_without_ciphertext(config or {})}, document, declared)
 
 
 def _without_ciphertext(value: Any) -> Any:
@@ -90,23 +97,27 @@ def find_project_file(folder: pathlib.Path) -> pathlib.Path | None:
     return None
 
 
-def _project_defaults(folder: pathlib.Path) -> dict[str, Any]:
-    """What the project file gives every stack: `default` or `value` of a described key, or the bare value (a default)."""
+def _of_project(folder: pathlib.Path) -> tuple[dict[str, Any], dict[str, bool]]:
+    """What the project file gives every stack: `default` or `value` of a described key, or the bare value (a default).
+
+    And the project's own keys that are described there without a value, with whether each is secret.
+    """
     project = find_project_file(folder)
-    if project is None:
-        return {}
-    data = load_document(project.read_bytes(), str(project)).data
+    data = load_document(project.read_bytes(), str(project)).data if project is not None else None
     if not isinstance(data, dict) or not isinstance(data.get("config"), dict):
-        return {}
+        return {}, {}
+    name = str(data.get("name", ""))
     defaults: dict[str, Any] = {}
-    for key, declared in data["config"].items():
-        full = key if ":" in key else f"{data.get('name', '')}:{key}"
-        if isinstance(declared, dict) and not {"default", "value", "type", "description", "items", "secret"}.isdisjoint(declared):
-            if "value" in declared or "default" in declared:
-                defaults[full] = _without_ciphertext(declared.get("value", declared.get("default")))
-        else:
-            defaults[full] = _without_ciphertext(declared)
-    return defaults
+    declared: dict[str, bool] = {}
+    for key, said in data["config"].items():
+        full = key if ":" in key else f"{name}:{key}"
+        if not isinstance(said, dict) or {"default", "value", "type", "description", "items", "secret"}.isdisjoint(said):
+            defaults[full] = _without_ciphertext(said)
+        elif "value" in said or "default" in said:
+            defaults[full] = _without_ciphertext(said.get("value", said.get("default")))
+        elif full.startswith(f"{name}:"):
+            declared[full] = said.get("secret") is True
+    return defaults, declared
 
 
 def find_stack_file(root: pathlib.Path, stack: str) -> pathlib.Path | None:

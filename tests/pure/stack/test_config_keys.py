@@ -126,3 +126,70 @@ def test_the_patch_of_a_zone_for_a_region_is_at_the_key_of_the_file(tmp_path: Pa
 
 def test_a_program_that_makes_a_platform_of_none_is_told_the_key() -> None:
     assert "dpd-infra:platform" in str(platform_missing())
+
+
+PROJECT = """\
+name: shop
+runtime: python
+config:
+  needed: {type: string, description: a text}
+  listed: {type: array, items: {type: string}}
+  key: {type: string, secret: true}
+  described: {description: any text}
+  counted: {type: integer, default: 3}
+  plain: text
+  dpd-infra:platform: {description: ours}
+"""
+NAMES_A_TOKEN = """\
+config:
+  aws:region: us-east-2
+  dpd-infra:operator: {addonVersion: v1.4.0-eksbuild.1}
+  dpd-infra:endpoints:
+    llama:
+      model: {name: m, huggingFace: {modelId: a/b, token: {configKey: "shop:token"}}}
+      instanceType: ml.p5.48xlarge
+"""
+
+
+def absent(folder: Path, more: str, project: str = PROJECT) -> dict[str, str]:
+    """The fix of every warning about a value that is not there, by key."""
+    (folder / "Pulumi.yaml").write_text(project, encoding="utf-8")
+    file = write(folder, NAMES_A_TOKEN + more)
+    found = [finding for finding in load_file(file).findings if "no value for" in finding.what]
+    assert {finding.severity.value for finding in found} <= {"warning"}
+    return {finding.what.rsplit(" ", 1)[-1]: finding.fix for finding in found}
+
+
+def test_a_value_that_a_deployment_needs_and_the_file_lacks_is_said(tmp_path: Path) -> None:
+    # The first four are what Pulumi 3.272 names of this project: "Stack 'dev' is missing configuration values 'described', ...".
+    assert absent(tmp_path, "") == {
+        "shop:needed": "pulumi config set shop:needed VALUE",
+        "shop:listed": "pulumi config set shop:listed VALUE",
+        "shop:key": "pulumi config set --secret shop:key",
+        "shop:described": "pulumi config set shop:described VALUE",
+        "shop:token": "pulumi config set --secret shop:token",
+    }
+
+
+@pytest.mark.parametrize("value", ["hf_x", "{secure: AAABAA==}"])
+def test_a_value_that_is_there_is_not_missed_whatever_it_is(tmp_path: Path, value: str) -> None:
+    more = f"  shop:token: {value}\n  shop:key: {value}\n  shop:needed: ''\n  shop:listed: []\n"
+    assert set(absent(tmp_path, more)) == {"shop:described"}
+
+
+def test_an_environment_of_esc_may_hold_what_the_file_lacks(tmp_path: Path) -> None:
+    assert absent(tmp_path, "environment: [prod]\n") == {}
+
+
+def test_a_misspelt_key_has_one_finding(tmp_path: Path) -> None:
+    names = NAMES_A_TOKEN.replace("shop:token", "dpd-infra:huggingFaceToken")
+    file = write(tmp_path, names + "  dpd-infra:huggingFaceTokn: {secure: AAABAA==}\n")
+    assert [finding.fix for finding in load_file(file).findings if "huggingFaceTok" in finding.what] == [
+        "did you mean dpd-infra:huggingFaceToken?"
+    ]
+
+
+def test_an_absent_token_is_shown_where_it_is_named(tmp_path: Path) -> None:
+    (finding,) = [finding for finding in load_file(write(tmp_path, NAMES_A_TOKEN)).findings if "no value for" in finding.what]
+    assert pointer(finding.path).endswith(".token.configKey")
+    assert finding.line == NAMES_A_TOKEN[: NAMES_A_TOKEN.index("configKey")].count("\n") + 1
