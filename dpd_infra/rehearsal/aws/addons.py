@@ -8,6 +8,7 @@ from typing import Any
 
 from dpd_infra.catalog.addons import CONTROL_PLANE_ADDONS
 from dpd_infra.catalog.addons import NODE_ADDONS as CATALOG_NODE_ADDONS
+from dpd_infra.catalog.operator_releases import DEFAULT_ADDON_VERSION
 from dpd_infra.rehearsal.account import Resource, SimulatedAccount
 from dpd_infra.rehearsal.aws import base
 from dpd_infra.rehearsal.aws.eks import existing_cluster, refused
@@ -22,12 +23,14 @@ OPERATOR_ADDON = "amazon-sagemaker-hyperpod-inference"
 NODE_ADDONS = frozenset({"coredns", "cert-manager", "aws-mountpoint-s3-csi-driver", "aws-fsx-csi-driver", "metrics-server", OPERATOR_ADDON})
 """Add-ons whose pods need a node before they turn ACTIVE."""
 
-PREINSTALLED_OPERATOR = "v1.4.0-eksbuild.1"
+PREINSTALLED_OPERATOR = DEFAULT_ADDON_VERSION
 """The version of an operator that came with its HyperPod cluster: a stand-in, what AWS installs today is for AWS to say."""
 
 
 def _default_version(addon: str) -> str:
     """What an unpinned add-on gets: the lowest version that is documented to work, because the real default moves with the service."""
+    if addon == OPERATOR_ADDON:
+        return PREINSTALLED_OPERATOR
     minimum = next((known.minimum for known in (*CONTROL_PLANE_ADDONS, *CATALOG_NODE_ADDONS) if known.name == addon), None) or "v1.0.0"
     return minimum if "-eksbuild." in minimum else f"{minimum}-eksbuild.1"
 

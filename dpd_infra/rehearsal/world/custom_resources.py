@@ -7,6 +7,7 @@ from typing import Any
 
 from dpd_infra.catalog.crd import API_GROUP, API_VERSION
 from dpd_infra.catalog.crd import KIND as ENDPOINT
+from dpd_infra.catalog.crd.releases import fields_by_release, is_before
 from dpd_infra.catalog.operator_releases import release_of
 from dpd_infra.rehearsal.account import SimulatedAccount
 from dpd_infra.rehearsal.aws import base
@@ -63,9 +64,11 @@ def schema_problem(account: SimulatedAccount, cluster: str, item: Mapping[str, A
     version = str(addon.outputs.get("addonVersion") or "") if addon else ""
     release = release_of(version) if version else None
     found = validate_document(dict(item), release.operator) if release else validate_document(dict(item))
-    unknown = [problem for problem in found if problem.keyword == UNKNOWN_FIELD]
+    unknown = [problem.path for problem in found if problem.keyword == UNKNOWN_FIELD]
+    if release is not None:
+        unknown += [path for path, brought in fields_by_release(dict(item)) if is_before(release.operator, brought.release)]
     if unknown:
-        fields = ", ".join(f"{_place(problem.path)}: field not declared in schema" for problem in unknown)
+        fields = ", ".join(f"{_place(path)}: field not declared in schema" for path in dict.fromkeys(unknown))
         return rules.UNKNOWN_FIELD(key=key, version=API_VERSION, kind=ENDPOINT, problems=fields)
     if found:
         problems = ", ".join(f"{_place(problem.path).lstrip('.')}: {_word(problem.keyword)}: {problem.message}" for problem in found)
