@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpd_infra.catalog.crd import KIND
 from dpd_infra.catalog.operator_releases import RELEASES, AddonVersion
-from dpd_infra.rules.check import errors
+from dpd_infra.rules.check import Silenced, errors
 from dpd_infra.rules.manifest_file import CheckedManifest, check_manifests, described
 from dpd_infra.spec.finding import Finding, Severity
 from dpd_infra.spec.shape_rule import SHAPE_RULE, unreadable
@@ -51,6 +51,8 @@ class CheckedFile:
     path: pathlib.Path | None
     """None for standard input."""
     findings: list[Finding] = field(default_factory=list)
+    silenced: list[Silenced] = field(default_factory=list)
+    """What its endpoints keep quiet, with the reason."""
     endpoints: list[str] = field(default_factory=list)
     """The endpoints that were checked."""
     skipped: list[Note] = field(default_factory=list)
@@ -186,6 +188,7 @@ def _check_stack(checked: CheckedFile, operator: OperatorFacts | None) -> None:
         return
     checked.is_stack = True
     checked.findings += loaded.findings
+    checked.silenced += loaded.silenced
     checked.by_document[0] = list(loaded.findings)
     checked.endpoints += loaded.subject.endpoints
 
@@ -197,6 +200,7 @@ def _check_manifests(checked: CheckedFile, text: SourceText, operator: OperatorF
         if isinstance(result, CheckedManifest):
             checked.endpoints.append(result.name)
             checked.findings += result.findings
+            checked.silenced += result.silenced
             checked.by_document.setdefault(result.document, []).extend(result.findings)
         else:
             checked.skipped.append(Note(checked.file, result.line, result.what))

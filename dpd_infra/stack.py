@@ -14,7 +14,7 @@ from pydantic import Field
 from dpd_infra.plan.project import current_project
 from dpd_infra.render.endpoint import EndpointContext, RenderedManifest, endpoint_context, render_endpoint
 from dpd_infra.rules.accepted import remember
-from dpd_infra.rules.check import check, errors
+from dpd_infra.rules.check import Silenced, errors, judged
 from dpd_infra.rules.report import block, report
 from dpd_infra.rules.subject import ENDPOINTS_PATH, PLATFORM_PATH, EndpointSubject, StackSubject
 from dpd_infra.spec.aws import CONFIG_NAMESPACE, AwsSettings, settings_data
@@ -121,6 +121,8 @@ class LoadedStack:
     """By file, for reports."""
     is_ours: bool = True
     """Whether anything in it is for this library."""
+    silenced: tuple[Silenced, ...] = ()
+    """What endpoints keep quiet, with the reason."""
 
 
 def load_file(path: pathlib.Path, raw: bytes | SourceText | None = None, operator: OperatorFacts | None = None) -> LoadedStack:
@@ -257,14 +259,17 @@ def _load(config: Mapping[str, Any], file: StackFile | None, instead: OperatorFa
     subject = _subject(region, platform, facts, endpoints, aws.region if aws else "")
     # A value with a patch was read as it was meant, so what the rules say of it holds.
     refused = [place for finding in findings if finding.patch is None for place in (finding.path, *finding.related)]
-    findings += check(subject, refused=refused)
+    verdict = judged(subject, refused=refused)
+    findings += verdict.findings
     placed = _placed(findings, file)
+    quiet = _placed([entry.finding for entry in verdict.silenced], file)
+    silenced = tuple(Silenced(finding, entry.reason) for finding, entry in zip(quiet, verdict.silenced, strict=True))
     spec = None
     if aws is not None and not errors(findings):
         spec = StackSpec(aws=aws, platform=platform, operator=operator, endpoints=endpoints)
         for name, endpoint in subject.endpoints.items():
             remember(endpoint, [finding for finding in placed if finding.subject == name])
-    return LoadedStack(spec, subject, tuple(placed), {file.file: file.document} if file else {}, is_ours(written))
+    return LoadedStack(spec, subject, tuple(placed), {file.file: file.document} if file else {}, is_ours(written), silenced)
 
 
 def _with_operator(

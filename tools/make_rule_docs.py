@@ -19,6 +19,7 @@ from dpd_infra.rules.registry import Rule, all_rules  # noqa: E402 - run as a sc
 from dpd_infra.rules.subject import EndpointSubject, StackSubject  # noqa: E402
 from dpd_infra.spec.finding import Finding  # noqa: E402
 from dpd_infra.spec.shape_rule import SHAPE_FINDS, SHAPE_RULE, SHAPE_TITLE, SHAPE_WHY  # noqa: E402
+from dpd_infra.spec.silence_annotation import SILENCE_ANNOTATION  # noqa: E402
 
 FOLDER = ROOT / "docs" / "rules"
 CASES = ROOT / "tests" / "pure" / "rules" / "cases"
@@ -61,11 +62,16 @@ def page(rule: Rule, example: Finding | None) -> str:
         lines += [
             "## To silence it",
             "",
-            "In the endpoint's entry of a stack file:",
+            "In the endpoint's entry of a stack file, or in a raw manifest's metadata:",
             "",
             "```yaml",
             "silence:",
             *(f"  {line}" for line in silence),
+            "```",
+            "",
+            "```yaml",
+            "annotations:",
+            f'  {SILENCE_ANNOTATION}: "{rule.id}: why it does not apply to this endpoint"',
             "```",
             "",
         ]

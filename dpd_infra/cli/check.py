@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NoReturn
 from dpd_infra.checking import CheckedFile, FixedFile, check_paths, fix_file, operator_named
 from dpd_infra.cli._output import FAILED, WRONG_USAGE, fail, findings_as_data, print_json, print_report, version
 from dpd_infra.rules.check import errors
+from dpd_infra.rules.report import as_data, printable
 from dpd_infra.spec.finding import Finding
 
 if TYPE_CHECKING:
@@ -143,15 +144,17 @@ def _print(
     github: bool,
 ) -> None:
     skipped = [note for file in checked for note in file.skipped]
+    silenced = [entry for file in checked for entry in file.silenced]
     diff = "".join(_diff(file, fix) for file, fix in fixed)
     if sarif:
         from dpd_infra.rules.sarif import sarif_log
 
         # Not one line: people look at it too.
-        print(json_module.dumps(sarif_log(findings, version(), FAILED if errors(findings) else 0), indent=1, ensure_ascii=False))
+        print(json_module.dumps(sarif_log(findings, version(), FAILED if errors(findings) else 0, silenced), indent=1, ensure_ascii=False))
     elif json:
         data = findings_as_data(findings) | {
             "endpoints": [{"file": file.file, "name": name} for file in checked for name in file.endpoints],
+            "silenced": [as_data(entry.finding) | {"reason": entry.reason} for entry in silenced],
             "skipped": [{"file": note.file, "line": note.line, "what": note.what} for note in skipped],
         }
         print_json(data | ({"diff": diff, "notFixed": _not_fixed(fixed)} if fixed else {}))
@@ -178,6 +181,8 @@ def _print_rest(checked: Sequence[CheckedFile], fixed: Sequence[tuple[CheckedFil
     for entry in _not_fixed(fixed):
         print(f"not fixed: {entry}")
     for file in checked:
+        for entry in file.silenced:
+            print(f"silenced: {entry.finding.rule} {file.file}:{entry.finding.line} {printable(entry.reason)}")
         for note in file.skipped:
             print(f"not checked: {note.file}:{note.line} {note.what}")
 

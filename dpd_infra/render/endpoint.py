@@ -16,6 +16,7 @@ from dpd_infra.render.endpoint_worker import put_worker
 from dpd_infra.render.overrides import merge_with_provenance
 from dpd_infra.render.provenance import Origin, OriginKind, Provenance
 from dpd_infra.spec.finding import Path
+from dpd_infra.spec.silence_annotation import SILENCE_ANNOTATION, write_silences
 
 if TYPE_CHECKING:
     from dpd_infra.spec.endpoint import EndpointSpec
@@ -107,6 +108,11 @@ def _put_head(draft: Draft, said: SpecReader, name: str, spec: EndpointSpec, con
         value, origin = said.read(key)
         if value:
             draft.put(("metadata", key), value, origin, same_shape=True)
+    if spec.silence:
+        # The object in the cluster says for itself what was silenced and why.
+        written = spec.annotations.get(SILENCE_ANNOTATION, "")
+        text = write_silences((entry.rule, entry.reason) for entry in spec.silence)
+        draft.put(("metadata", "annotations", SILENCE_ANNOTATION), f"{written}\n{text}" if written else text, said.read("silence")[1])
     if spec.kueue is not None:
         draft.put(("metadata", "labels", KUEUE_QUEUE_LABEL), *said.read("kueue", "queue_name"))
         if spec.kueue.priority_class is not None:

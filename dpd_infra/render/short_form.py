@@ -13,6 +13,7 @@ from dpd_infra.render.endpoint import KUEUE_PRIORITY_LABEL, KUEUE_QUEUE_LABEL
 from dpd_infra.render.endpoint_roles import EFA_RESOURCE, GPU_RESOURCE, INSTANCE_GROUP_LABEL
 from dpd_infra.spec.endpoint import EndpointSpec
 from dpd_infra.spec.finding import Path
+from dpd_infra.spec.silence_annotation import SILENCE_ANNOTATION, read_silences, write_silences
 from dpd_infra.spec.vocabulary import DEFAULT_ENVIRONMENT, DPD_ENVIRONMENT, PD_BUFFER_VARIABLE, Role
 
 _ROLE_KEYS = {Role.PREFILL: ("prefillSpec", "prefillAutoScaling"), Role.DECODE: ("decodingSpec", "decodingAutoScaling")}
@@ -48,8 +49,20 @@ def short_form(wanted: dict[str, Any], name: str) -> dict[str, Any]:
     if isinstance(seconds := spec.get("maxDeployTimeInSeconds"), int) and seconds % 60 == 0 and seconds > 0:
         entry["timeouts"] = {"deployMinutes": seconds // 60}
     _put_labels(entry, _object(wanted["metadata"].get("labels")))
-    _take(entry, ("annotations",), wanted, ("metadata", "annotations"))
+    _put_annotations(entry, _object(wanted["metadata"].get("annotations")))
     return entry
+
+
+def _put_annotations(entry: dict[str, Any], annotations: dict[str, Any]) -> None:
+    """The annotations; that of silenced rules as the entry's own word for them, where that comes to the same text."""
+    left = copy.deepcopy(annotations)
+    text = annotations.get(SILENCE_ANNOTATION)
+    silences = [(silence.rule, silence.reason) for silence in read_silences(text)]
+    if silences and write_silences(silences) == text:
+        entry["silence"] = [{"rule": rule, "reason": reason} for rule, reason in silences]
+        del left[SILENCE_ANNOTATION]
+    if left:
+        entry["annotations"] = left
 
 
 _PLAIN_PARTS: tuple[tuple[Path, Path], ...] = (

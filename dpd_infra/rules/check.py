@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -16,23 +17,51 @@ from dpd_infra.rules.wide_subjects import UpgradeSubject
 from dpd_infra.spec.finding import Finding, Path, Severity
 
 
-def check(stack: StackSubject, *, refused: Iterable[Path] = ()) -> list[Finding]:
-    """Every finding on a stack and its endpoints, in the order of the rules' ids.
+@dataclass(frozen=True, slots=True)
+class Silenced:
+    """A finding that its endpoint silences."""
+
+    finding: Finding
+    reason: str
+    """Why, in the user's words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """All that the rules say."""
+
+    findings: list[Finding]
+    silenced: list[Silenced]
+
+
+def judged(stack: StackSubject, *, refused: Iterable[Path] = ()) -> Verdict:
+    """Every finding on a stack and its endpoints, in the order of the rules' ids; those that an endpoint silences by themselves.
 
     `refused` names the places already refused for their shape: a verdict that rests on one of them is withheld.
-    Rules that an endpoint silences are left out; what they would have said is `silenced(stack)`.
     """
-    return [finding for finding in _all(stack, tuple(refused)) if not _is_silenced(stack, finding)]
+    verdict = Verdict([], [])
+    for finding in _all(stack, tuple(refused)):
+        endpoint = stack.endpoints.get(finding.subject)
+        reason = endpoint.silences.get(finding.rule) if endpoint is not None else None
+        if reason is None:
+            verdict.findings.append(finding)
+        else:
+            verdict.silenced.append(Silenced(finding, masked(reason)))
+    return verdict
 
 
-def silenced(stack: StackSubject) -> list[tuple[Finding, str]]:
-    """The findings that endpoints silence, each with the reason given."""
-    return [(finding, reason) for finding in _all(stack, ()) if (reason := _is_silenced(stack, finding))]
+def check(stack: StackSubject, *, refused: Iterable[Path] = ()) -> list[Finding]:
+    """The findings on a stack and its endpoints that nobody silenced; see `judged`."""
+    return judged(stack, refused=refused).findings
 
 
-def check_endpoint(subject: EndpointSubject) -> list[Finding]:
-    """The findings on one endpoint by itself: a raw manifest, or an endpoint of a stack that is not at hand."""
-    return check(StackSubject(operator=subject.operator, endpoints={subject.name: subject}))
+def check_endpoint(subject: EndpointSubject, *, heeds_silences: bool = True) -> list[Finding]:
+    """The findings on one endpoint by itself: a raw manifest, or an endpoint of a stack that is not at hand.
+
+    Without `heeds_silences` what the endpoint says of itself counts for nothing.
+    """
+    verdict = judged(StackSubject(operator=subject.operator, endpoints={subject.name: subject}))
+    return verdict.findings if heeds_silences else [*verdict.findings, *(entry.finding for entry in verdict.silenced)]
 
 
 def findings_of(rule_id: str, subject: Any, name: str) -> list[Finding]:
@@ -114,10 +143,3 @@ def _touches(place: Path, refused: tuple[Path, ...]) -> bool:
 
 def _holds(place: Path, refused: tuple[Path, ...]) -> bool:
     return any(other[: len(place)] == place for other in refused)
-
-
-def _is_silenced(stack: StackSubject, finding: Finding) -> str:
-    endpoint = stack.endpoints.get(finding.subject)
-    if endpoint is None or endpoint.spec is None:
-        return ""
-    return next((entry.reason for entry in endpoint.spec.silence if entry.rule == finding.rule), "")

@@ -26,6 +26,7 @@ from dpd_infra.rules.reading import mapping, text
 from dpd_infra.rules.registry import rule
 from dpd_infra.rules.subject import EndpointSubject, StackSubject, Violation
 from dpd_infra.spec.finding import Path, Severity
+from dpd_infra.spec.silence_annotation import SILENCE_ANNOTATION, read_silences
 
 _SERVICE_NAME = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?")
 _NAMESPACE = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
@@ -191,25 +192,37 @@ def names_differ(stack: StackSubject) -> Iterator[Violation]:
 
 @rule(
     "DPD443",
-    "A silenced rule exists",
+    "A silenced rule exists, and the reason is given",
     severity=Severity.WARNING,
-    why="An entry of `silence` with an id that no rule has silences nothing.",
+    why="A rule is silenced by its id with a reason that the next reader can judge: an entry without one, or with an id that no rule "
+    "on an endpoint has, silences nothing.",
     sources=(DESIGN_NOTE,),
 )
 def silences_exist(endpoint: EndpointSubject) -> Iterator[Violation]:
-    """An id in `silence` that no rule has, or one of a rule on the whole stack."""
+    """An entry of `silence` or a line of the annotation dpd-infra/silence that names no rule on an endpoint, or gives no reason."""
+    spec = endpoint.spec
+    annotations = spec.annotations if spec is not None else mapping(endpoint.get("metadata", "annotations"))
+    if SILENCE_ANNOTATION in annotations:
+        place = endpoint.at("metadata", "annotations", SILENCE_ANNOTATION)
+        for entry in read_silences(annotations[SILENCE_ANNOTATION]):
+            if not entry.reason:
+                what = f"{entry.rule} is given no reason" if entry.rule else f"{entry.text!r} is no rule with a reason"
+                yield Violation(place, what, f"write {entry.rule or 'DPD106'}: why it does not apply to this endpoint", entry.text)
+            elif what := _not_silenced(entry.rule):
+                yield Violation(place, what, "remove the line", entry.rule)
+    for index, silence in enumerate(spec.silence if spec is not None else ()):
+        if what := _not_silenced(silence.rule):
+            yield Violation((*endpoint.rendered.context.path, "silence", index, "rule"), what, "remove the entry", silence.rule)
+
+
+def _not_silenced(rule_id: str) -> str:
+    """Why an id silences nothing; empty for a rule on an endpoint."""
     from dpd_infra.rules.registry import all_rules  # noqa: PLC0415 - the register is whole only once every module is read
 
-    if endpoint.spec is None:
-        return
-    scopes = {known.id: known.scope for known in all_rules()}
-    for index, entry in enumerate(endpoint.spec.silence):
-        place = (*endpoint.rendered.context.path, "silence", index, "rule")
-        if entry.rule not in scopes:
-            yield Violation(place, f"there is no rule {entry.rule}", "remove the entry", entry.rule)
-        elif scopes[entry.rule] is not EndpointSubject:
-            what = f"{entry.rule} is on the whole stack and cannot be silenced for one endpoint"
-            yield Violation(place, what, "remove the entry", entry.rule)
+    scope = next((known.scope for known in all_rules() if known.id == rule_id), None)
+    if scope is None:
+        return f"there is no rule {rule_id}"
+    return "" if scope is EndpointSubject else f"{rule_id} is on more than one endpoint and cannot be silenced for one"
 
 
 @rule(

@@ -10,7 +10,7 @@ from dpd_infra.catalog.crd import KIND
 from dpd_infra.catalog.sources import KUBERNETES_DOCS
 from dpd_infra.render.endpoint import EndpointContext, RenderedManifest
 from dpd_infra.render.provenance import Provenance
-from dpd_infra.rules.check import check, findings_of
+from dpd_infra.rules.check import Silenced, findings_of, judged
 from dpd_infra.rules.registry import rule
 from dpd_infra.rules.subject import EndpointSubject, StackSubject, Violation
 from dpd_infra.rules.wide_subjects import FileSubject, NamedEndpoint
@@ -43,6 +43,8 @@ class CheckedManifest:
     """Which document of the text, from 0."""
     name: str
     findings: tuple[Finding, ...]
+    silenced: tuple[Silenced, ...] = ()
+    """What the manifest's annotation keeps quiet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,12 +108,14 @@ def check_manifests(text: SourceText, file: str, operator: OperatorFacts | None 
         if place.kind == KIND:
             subject = manifest_subject(place.data, place.path, operator, number=place.document.index + 1)
             stack = StackSubject(operator=operator, endpoints={subject.name: subject}, companions=companions)
-            found = check(stack)
+            verdict = judged(stack)
+            found = verdict.findings
             if (named := _named(place)) is not None:
                 first = names.setdefault((named.name, named.namespace), named)
                 found += [] if first is named else findings_of("DPD703", FileSubject((first, named)), named.name)
             placed = tuple(_placed(finding, place.document) for finding in found)
-            yield CheckedManifest(place.document.index, subject.name, placed)
+            silenced = tuple(Silenced(_placed(entry.finding, place.document), entry.reason) for entry in verdict.silenced)
+            yield CheckedManifest(place.document.index, subject.name, placed, silenced)
         else:
             yield Skipped(described(place.data), place.line)
 

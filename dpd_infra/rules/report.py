@@ -39,7 +39,7 @@ def report(findings: Sequence[Finding], documents: Mapping[str, Document] | None
         of_file = by_file[file]
         of_file.sort(key=lambda finding: (_ORDER.index(finding.severity), finding.line, finding.column, finding.rule))
         if len(by_file) > 1 and file:
-            blocks.append(f"{style(_clean(file), 'place')}: {summary(of_file)}")
+            blocks.append(f"{style(printable(file), 'place')}: {summary(of_file)}")
         for finding in of_file:
             document = None if (file, finding.line) in hidden else (documents or {}).get(file)
             # Values of the wrong shape have one rule and a reason each.
@@ -69,20 +69,20 @@ def block(finding: Finding, document: Document | None = None, style: Style = pla
     place = f"{finding.file}:{finding.line}:{finding.column}" if finding.line else finding.file
     parts = [
         f"{style(finding.severity, str(finding.severity))} {finding.rule}",
-        style(_clean(place), "place") if place else "",
-        _clean(pointer(finding.path)),
+        style(printable(place), "place") if place else "",
+        printable(pointer(finding.path)),
     ]
     lines = ["  ".join(part for part in parts if part)]
     if document is not None and finding.line and not finding.secret and (source := document.source_line(finding.line)).strip():
-        lines.append(style(f"  {finding.line:>5} | {_clean(_cut(masked(source), finding.column))}", "quiet"))
-    lines.append(f"  what: {_clean(finding.what)}")
+        lines.append(style(f"  {finding.line:>5} | {printable(_cut(masked(source), finding.column))}", "quiet"))
+    lines.append(f"  what: {printable(finding.what)}")
     if says_why:
-        lines.append(f"  why:  {_clean(finding.why)}{f' [{finding.source}]' if finding.source else ''}")
-    lines.append(f"  fix:  {_clean(finding.fix)}")
+        lines.append(f"  why:  {printable(finding.why)}{f' [{finding.source}]' if finding.source else ''}")
+    lines.append(f"  fix:  {printable(finding.fix)}")
     return "\n".join(lines)
 
 
-def _clean(text: str) -> str:
+def printable(text: str) -> str:
     """Text from a file with what would move a terminal's cursor or change its colours written out."""
     return text if text.isprintable() else "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in text)
 

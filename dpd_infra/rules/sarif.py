@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote
 
+from dpd_infra.rules.check import Silenced
 from dpd_infra.rules.registry import Rule, all_rules
 from dpd_infra.spec.finding import Finding, Severity, pointer
 from dpd_infra.spec.shape_rule import SHAPE_TITLE, SHAPE_WHY
@@ -16,9 +17,12 @@ SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sar
 _LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.ADVICE: "note"}
 
 
-def sarif_log(findings: Sequence[Finding], version: str, exit_code: int) -> dict[str, Any]:
-    """One log with one run: the rules that found something, and each finding as a result. `version` is this library's."""
-    ids = sorted({finding.rule for finding in findings})
+def sarif_log(findings: Sequence[Finding], version: str, exit_code: int, silenced: Sequence[Silenced] = ()) -> dict[str, Any]:
+    """One log with one run: the rules that found something, and each finding as a result, silenced ones as suppressed.
+
+    `version` is this library's.
+    """
+    ids = sorted({finding.rule for finding in (*findings, *(entry.finding for entry in silenced))})
     known = {rule.id: rule for rule in all_rules()}
     return {
         "$schema": SCHEMA,
@@ -36,7 +40,10 @@ def sarif_log(findings: Sequence[Finding], version: str, exit_code: int) -> dict
                 # Columns here count characters; SARIF's own default counts UTF-16 units.
                 "columnKind": "unicodeCodePoints",
                 "invocations": [{"executionSuccessful": True, "exitCode": exit_code}],
-                "results": [_result(finding, ids.index(finding.rule)) for finding in findings],
+                "results": [
+                    *(_result(finding, ids.index(finding.rule)) for finding in findings),
+                    *(_suppressed(entry, ids.index(entry.finding.rule)) for entry in silenced),
+                ],
             }
         ],
     }
@@ -71,6 +78,11 @@ def _result(finding: Finding, rule_index: int) -> dict[str, Any]:
     mark = "\0".join([finding.rule, finding.file, finding.subject, pointer(finding.path)])
     result["partialFingerprints"] = {"rulePath/v1": hashlib.sha256(mark.encode()).hexdigest()}
     return result
+
+
+def _suppressed(entry: Silenced, rule_index: int) -> dict[str, Any]:
+    """A result that is known and accepted, with the reason."""
+    return _result(entry.finding, rule_index) | {"suppressions": [{"kind": "inSource", "justification": entry.reason}]}
 
 
 def file_uri(file: str) -> str:

@@ -13,6 +13,7 @@ from dpd_infra.plan.pieces import NetworkPiece, pieces
 from dpd_infra.render.endpoint import RenderedManifest
 from dpd_infra.rules.reading import ManifestReading
 from dpd_infra.spec.finding import Patch, Path
+from dpd_infra.spec.silence_annotation import SILENCE_ANNOTATION, read_silences
 
 if TYPE_CHECKING:
     from dpd_infra.catalog.crd.validate import Problem
@@ -89,6 +90,13 @@ class EndpointSubject:
 
         release = release_of(self.operator.addon_version) if self.operator is not None else RELEASES[-1]
         return tuple(validate_document(self.manifest, (release or RELEASES[0]).operator))
+
+    @cached_property
+    def silences(self) -> Mapping[str, str]:
+        """The rules that do not apply to this endpoint, each with the reason given: those of its entry, and those of its annotation."""
+        annotation = self.get("metadata", "annotations", SILENCE_ANNOTATION)
+        written = {entry.rule: entry.reason for entry in read_silences(annotation) if entry.reason} if annotation is not None else {}
+        return written | ({entry.rule: entry.reason for entry in self.spec.silence} if self.spec is not None else {})
 
     def at(self, *path: str | int) -> Path:
         """Where in the user's file a part of the manifest came from: what the user wrote, or the nearest key to it."""
