@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -40,6 +41,11 @@ class Answer:
         return "" if self.taken else str(self.body.get("message", self.body))
 
 
+def to_yaml_and_json(value: Any) -> str:
+    """JSON that is the same value read as YAML, which is how the server reads what is applied: YAML has no escape for half a character."""
+    return re.sub(r"[\u007f-\uffff]", lambda found: f"\\u{ord(found[0]):04x}", json.dumps(value, ensure_ascii=False))
+
+
 class ApiError(Exception):
     """A request that has to succeed did not."""
 
@@ -68,7 +74,7 @@ class Client:
         query: Mapping[str, str] | None = None,
     ) -> Answer:
         """One request and its answer, whatever it is."""
-        data = None if body is None else json.dumps(body)
+        data = None if body is None else to_yaml_and_json(body).encode()
         headers = {**self._pool.headers, "Content-Type": content_type, **(headers or {})}
         address = f"{self.connection.url}{path}" + (f"?{urlencode(query)}" if query else "")
         answer = self._pool.request(method, address, body=data, headers=headers)

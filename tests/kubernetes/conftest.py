@@ -11,6 +11,7 @@ from tests.conftest import find_tool
 from tests.kubernetes.api_server import Connection, api_server
 from tests.kubernetes.client import Client
 from tests.kubernetes.crd import install_crd
+from tests.kubernetes.judge import Judge
 
 
 @pytest.fixture(scope="session")
@@ -38,3 +39,9 @@ def client(connection: Connection) -> Client:
     client = Client(connection)
     install_crd(client)
     return client
+
+
+@pytest.fixture(scope="session")
+def judge(client: Client) -> Judge:
+    """The API server as judge of single documents."""
+    return Judge(client)

@@ -97,6 +97,7 @@ def as_written(pattern: str) -> str:
 def document_schema(facts: CrdFacts) -> dict[str, Any]:
     """The JSON Schema (draft 2020-12) of a whole document of the facts' version."""
     root = facts.schema["properties"]
+    spec, status = (_scaled(strict(root[part], facts)) for part in ("spec", "status"))
     return {
         "type": "object",
         "additionalProperties": False,
@@ -105,11 +106,17 @@ def document_schema(facts: CrdFacts) -> dict[str, Any]:
             "apiVersion": {"const": f"{API_GROUP}/{facts.version}"},
             "kind": {"const": KIND},
             "metadata": METADATA,
-            "spec": strict(root["spec"], facts),
-            "status": strict(root["status"], facts),
+            "spec": spec,
+            "status": status,
         },
         "$defs": {name: strict(part, facts) for name, part in facts.shared.items()},
     }
+
+
+def _scaled(schema: dict[str, Any]) -> dict[str, Any]:
+    """What the CRD's scale subresource names is not negative (apiextensions-apiserver, registry/customresource/validator.go)."""
+    replicas = schema["properties"]["replicas"]
+    return {**schema, "properties": {**schema["properties"], "replicas": {**replicas, "minimum": 0}}}
 
 
 def strict(schema: dict[str, Any], facts: CrdFacts) -> dict[str, Any]:

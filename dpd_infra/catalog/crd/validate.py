@@ -50,7 +50,10 @@ class Problem:
 
 
 def validate_document(document: Any, release: str = HELD) -> list[Problem]:
-    """Every problem of one document, ordered by place; empty where the API server would take it.
+    """Every problem of one document, ordered by place; empty where the API server would take it in a server-side apply, as Pulumi does.
+
+    Refused beyond that is what the server would store and the operator cannot read: a number beyond a field's 32 bits, and a status that
+    is not the CRD's, which an apply drops.
 
     `release` is the operator release, `3.2` (`operator_releases.release_of(addon_version).operator`). The document's own apiVersion
     chooses v1 or v1alpha1. The document is not changed. Raises `KeyError` for a release that the catalog does not hold.
@@ -81,7 +84,7 @@ def _validator(release: str, version: str) -> jsonschema_rs.Draft202012Validator
 
 
 class _Walk:
-    """What comes before a JSON Schema can look: nulls are dropped as the API server drops them, and list-maps hold each key once."""
+    """What comes before a JSON Schema can look: a null gives way to the field's default, and list-maps hold each key once."""
 
     def __init__(self, facts: CrdFacts) -> None:
         self._facts = facts
@@ -123,10 +126,19 @@ class _Walk:
                 result[key] = item
                 continue
             inner = properties.get(key, free if isinstance(free, dict) else None)
-            if item is None and inner is not None and not self._facts.resolve(inner).get("nullable"):
+            if item is None and inner is not None and not (field := self._facts.resolve(inner)).get("nullable"):
+                if "default" not in field and key not in known.get("required", ()):
+                    self._null(field, (*path, key))
                 continue
             result[key] = self.clean(item, inner, (*path, key))
         return result
+
+    def _null(self, field: dict[str, Any], path: Path) -> None:
+        """A null without a default: a create or a client-side apply leaves the field out, a server-side apply refuses it (measured)."""
+        # Metadata is read by other code, and takes any.
+        if path[0] == "spec" or (len(path) > 1 and path[0] == "status"):
+            wanted = ["integer", "string"] if field.get("x-kubernetes-int-or-string") else [field["type"]]
+            self.problems.append(Problem(path, "type", f"{_sentence('type', wanted, None)}, or left out", wanted))
 
     def _each_once(self, items: list[Any], known: dict[str, Any], path: Path) -> None:
         kind = known.get("x-kubernetes-list-type")

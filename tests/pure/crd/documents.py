@@ -8,7 +8,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from tests.pure.crd.raw_crd import raw_schema
+from tests.pure.crd.raw_crd import held_schema
 
 HEAD = {"apiVersion": "inference.sagemaker.aws.amazon.com/v1", "kind": "InferenceEndpointConfig", "metadata": {"name": "made"}}
 
@@ -101,7 +101,7 @@ def _objects(schema: dict[str, Any]) -> st.SearchStrategy[Any]:
 
 def documents() -> st.SearchStrategy[dict[str, Any]]:
     """Whole documents that the CRD takes."""
-    return values(_key(raw_schema()["properties"]["spec"])).map(lambda spec: {**copy.deepcopy(HEAD), "spec": spec})
+    return values(_key(held_schema()["properties"]["spec"])).map(lambda spec: {**copy.deepcopy(HEAD), "spec": spec})
 
 
 def _places(value: Any, path: tuple[Any, ...]) -> list[tuple[Any, ...]]:

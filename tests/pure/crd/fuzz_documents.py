@@ -11,7 +11,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from tests.pure.crd.documents import HEAD, JUNK, NAMES, _key, values
-from tests.pure.crd.raw_crd import raw_schema
+from tests.pure.crd.raw_crd import held_schema
 
 GROUP = "inference.sagemaker.aws.amazon.com"
 VERSIONS = ("v1", "v1alpha1")
@@ -125,7 +125,7 @@ def breaks() -> tuple[Break, ...]:
             walk(version, inner, here)
 
     for version in VERSIONS:
-        root = raw_schema(version)["properties"]
+        root = held_schema(version)["properties"]
         for part in ("spec", "status"):
             found.extend(Break(version, (part,), way) for way in ("type", "unknown field"))
             walk(version, root[part], (part,))
@@ -165,7 +165,7 @@ def broken(draw: st.DrawFn) -> tuple[Broken, ...]:
     others = st.sampled_from([*ways, *[first] * len(ways)])
     breaks_of_it = [first, *draw(st.lists(others, min_size=AT_ONCE - 1, max_size=AT_ONCE - 1))]
     changes = [draw(_changes(schema, what.how)) for what in breaks_of_it]
-    root = raw_schema(first.version)["properties"]
+    root = held_schema(first.version)["properties"]
     document: dict[str, Any] = {**copy.deepcopy(HEAD), "apiVersion": f"{GROUP}/{first.version}"}
     path: list[str | int] = [first.steps[0]]
     document[first.steps[0]] = _around(draw, root[first.steps[0]], first.steps[1:], path)
@@ -188,7 +188,7 @@ def _changed(document: dict[str, Any], path: list[str | int], change: Change) ->
 
 
 def _schema(what: Break) -> dict[str, Any]:
-    schema = raw_schema(what.version)
+    schema = held_schema(what.version)
     for step in what.steps:
         schema = _inner(schema, step)
     return schema

@@ -5,6 +5,7 @@ Nothing here comes from the package under test: it is what the package is compar
 
 from __future__ import annotations
 
+import copy
 import datetime as dt
 import gzip
 import re
@@ -21,30 +22,46 @@ CRD_FILE = Path(__file__).parents[2] / "data" / "inferenceendpointconfigs-operat
 
 
 @cache
-def raw_schema(version: str = "v1") -> dict[str, Any]:
-    """The CRD's own openAPIV3Schema."""
+def _raw_version(version: str) -> dict[str, Any]:
     text = re.sub(r"\{\{.*?\}\}", "placeholder", gzip.decompress(CRD_FILE.read_bytes()).decode())
     # libyaml reads it ten times as fast, where it is there.
     crd = yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    return next(entry["schema"]["openAPIV3Schema"] for entry in crd["spec"]["versions"] if entry["name"] == version)
+    return next(entry for entry in crd["spec"]["versions"] if entry["name"] == version)
+
+
+def raw_schema(version: str = "v1") -> dict[str, Any]:
+    """The CRD's own openAPIV3Schema."""
+    return _raw_version(version)["schema"]["openAPIV3Schema"]
+
+
+@cache
+def held_schema(version: str = "v1") -> dict[str, Any]:
+    """The same, with what the API server holds beside it: a count that can be scaled is not negative."""
+    schema = copy.deepcopy(raw_schema(version))
+    scale = _raw_version(version)["subresources"]["scale"]
+    for path in (scale["specReplicasPath"], scale["statusReplicasPath"]):
+        place = schema
+        for step in path.removeprefix(".").split("."):
+            place = place["properties"][step]
+        place["minimum"] = 0
+    return schema
 
 
 def _properties(validator: Any, properties: dict[str, Any], instance: Any, _schema: dict[str, Any]) -> Iterator[ValidationError]:
-    """Strict field validation; and a null counts as absent (structural schemas are not nullable here)."""
+    """Strict field validation; and a null gives way to a default (structural schemas are not nullable here)."""
     if not isinstance(instance, dict):
         return
     for name, value in instance.items():
         if name not in properties:
             yield ValidationError(f"unknown field {name}", path=[name], validator="unknownField")
-        elif value is not None:
+        elif value is not None or "default" not in properties[name]:
             yield from validator.descend(value, properties[name], path=name, schema_path=name)
 
 
 def _additional(validator: Any, inner: dict[str, Any], instance: Any, _schema: dict[str, Any]) -> Iterator[ValidationError]:
     if isinstance(instance, dict):
         for name, value in instance.items():
-            if value is not None:
-                yield from validator.descend(value, inner, path=name)
+            yield from validator.descend(value, inner, path=name)
 
 
 def _required(_validator: Any, required: list[str], instance: Any, _schema: dict[str, Any]) -> Iterator[ValidationError]:
@@ -55,6 +72,7 @@ def _required(_validator: Any, required: list[str], instance: Any, _schema: dict
 
 
 def _format(_validator: Any, name: str, instance: Any, _schema: dict[str, Any]) -> Iterator[ValidationError]:
+    # The API server stores it; the operator's own Go types do not hold it.
     if name == "int32" and isinstance(instance, (int, float)) and not isinstance(instance, bool) and not -(2**31) <= instance < 2**31:
         yield ValidationError(f"{instance} is not {name}", validator="format")
     if name == "date-time" and isinstance(instance, str) and not _is_date_time(instance):
@@ -134,11 +152,12 @@ def refused_places(document: dict[str, Any], version: str = "v1") -> set[tuple[s
 
 def _refusals(document: dict[str, Any], version: str) -> Iterator[tuple[tuple[str | int, ...], ValidationError]]:
     for part in ("spec", "status"):
-        if document.get(part) is not None:
+        # A status of null is none.
+        if part in document and (part == "spec" or document[part] is not None):
             for error in _judge(version, part).iter_errors(document[part]):
                 yield (part, *error.path), error
 
 
 @cache
 def _judge(version: str, part: str) -> Any:
-    return JUDGE(raw_schema(version)["properties"][part])
+    return JUDGE(held_schema(version)["properties"][part])

@@ -56,18 +56,18 @@ DIFFERENCES = (
         why="JSON Schema's integers have no end; Kubernetes' have 64 bits, in an integer or string too",
     ),
     Difference(
-        "an integer of more than 32 bits",
-        ("spec", "pdSpec", "routingThreshold"),
-        2**31,
-        api_server_takes_it=False,
-        why="`format: int32` bounds a value in Kubernetes; to JSON Schema it is a note",
-    ),
-    Difference(
-        "a null where a value may be left out",
-        ("spec", "tags"),
+        "a null where there is a default",
+        ("spec", "replicas"),
         None,
         api_server_takes_it=True,
-        why="a null counts as absent where the field is not nullable; to JSON Schema it is of the wrong type",
+        why="a null gives way to the default of a field that is not nullable; to JSON Schema it is of the wrong type",
+    ),
+    Difference(
+        "a count below nothing of what can be scaled",
+        ("spec", "replicas"),
+        -1,
+        api_server_takes_it=False,
+        why="the API server reads what the scale subresource names as a count; to JSON Schema that stands elsewhere",
     ),
     Difference(
         "a field that the CRD does not have",
@@ -133,6 +133,24 @@ def test_the_plain_library_says_one_thing_and_we_say_what_the_api_server_says(di
     assert (judge(document) == []) == difference.api_server_takes_it, difference.why
 
 
+@pytest.mark.parametrize("number", [2**31, -(2**31) - 1])
+def test_a_number_that_the_operator_cannot_hold_is_refused_though_the_api_server_stores_it(number: int) -> None:
+    """`format: int32` is a note to both; a Go client of the operator's type fails on the whole object."""
+    document = changed(("spec", "maxDeployTimeInSeconds"), number)
+    assert plain_takes(document)
+    assert [problem.keyword for problem in validate_document(document)] in (["maximum"], ["minimum"])
+    assert judge(document) != []
+
+
+def test_a_null_without_a_default_is_refused_as_a_server_side_apply_refuses_it() -> None:
+    for path in (("spec", "tags"), ("spec", "worker", "args"), ("spec",), ("spec", "pdSpec", "prefillSpec", "nodeSelector", "team")):
+        document = changed(path, None)
+        (problem,) = validate_document(document)
+        assert (problem.path, problem.keyword) == (path, "type")
+        assert problem.message.endswith("or left out")
+        assert judge(document) != []
+
+
 def test_the_unchanged_document_is_taken_by_all() -> None:
     assert plain_takes(PUBLISHED)
     assert validate_document(PUBLISHED) == judge(PUBLISHED) == []
@@ -144,23 +162,24 @@ def test_an_unknown_field_is_named_where_no_field_is_known() -> None:
     assert [(problem.path[-1], problem.keyword) for problem in problems] == [("labels", "unknownField"), ("name", "unknownField")]
 
 
-@pytest.mark.parametrize(
-    ("text", "rfc_3339", "api_server"),
-    [
-        ("2026-06-12T00:00:00Z", True, True),
-        ("2026-06-12t00:00:00.123456789z", True, True),
-        ("2026-06-12T00:00:00+14:00", True, True),
-        ("2026-06-12T00:00:00", False, False),
-        ("2026-06-12 00:00:00Z", False, False),
-        ("2026-02-29T00:00:00Z", False, False),
-        ("2026-06-12T00:00:00Z\n", False, False),
-        ("2024-12-31T23:59:60Z", True, False),
-        ("2026-06-12T00:00:00+99:99", False, True),
-        ("2026-06-12T00:00:00,5Z", False, True),
-        ("2026-06-12T00:00:00Ztoday", False, True),
-        ("0000-02-29T00:00:00Z", True, True),
-    ],
+DATE_TIMES = (
+    ("2026-06-12T00:00:00Z", True, True),
+    ("2026-06-12t00:00:00.123456789z", True, True),
+    ("2026-06-12T00:00:00+14:00", True, True),
+    ("2026-06-12T00:00:00", False, False),
+    ("2026-06-12 00:00:00Z", False, False),
+    ("2026-02-29T00:00:00Z", False, False),
+    ("2026-06-12T00:00:00Z\n", False, False),
+    ("2024-12-31T23:59:60Z", True, False),
+    ("2026-06-12T00:00:00+99:99", False, True),
+    ("2026-06-12T00:00:00,5Z", False, True),
+    ("2026-06-12T00:00:00Ztoday", False, True),
+    ("0000-02-29T00:00:00Z", True, True),
 )
+"""Texts; whether they are RFC 3339; whether the API server takes them."""
+
+
+@pytest.mark.parametrize(("text", "rfc_3339", "api_server"), DATE_TIMES)
 def test_date_time_is_what_kube_openapi_takes_which_is_not_rfc_3339(text: str, rfc_3339: bool, api_server: bool) -> None:
     assert jsonschema_rs.Draft202012Validator({"format": "date-time"}, validate_formats=True).is_valid(text) is rfc_3339
     assert is_date_time(text) is api_server
