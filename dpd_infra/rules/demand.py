@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from dpd_infra.plan.groups import GROUP_LABEL, GroupPlan
-from dpd_infra.rules.subject import EndpointSubject
+from dpd_infra.rules.subject import EndpointSubject, StackSubject
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +40,40 @@ def demands(endpoint: EndpointSubject) -> Iterator[Demand]:
             server.gpus,
             server.efa_devices,
         )
+
+
+class AskedNodes:
+    """What the pods of a stack's endpoints ask of its groups: each endpoint is read once, however many rules and endpoints ask."""
+
+    def __init__(self, stack: StackSubject) -> None:
+        self._groups = stack.groups
+        self.all: tuple[Demand, ...] = tuple(demand for endpoint in stack.endpoints.values() for demand in demands(endpoint))
+        """In the order of the endpoints."""
+        self._needed: dict[tuple[str, ...], int | None] = {}
+
+    def pool(self, demand: Demand) -> tuple[str, ...]:
+        """The groups that may hold a demand's pods: the one that it names, or those of its types."""
+        return (demand.group,) if demand.group else tuple(group.name for group in self._groups if group.spec.instance_type in demand.types)
+
+    def groups(self, pool: tuple[str, ...]) -> tuple[GroupPlan, ...]:
+        """The groups of a pool that are there."""
+        return tuple(group for group in self._groups if group.name in pool)
+
+    def nodes(self, pool: tuple[str, ...]) -> int:
+        """How many nodes a pool has."""
+        return sum(group.spec.count for group in self.groups(pool))
+
+    def needed(self, pool: tuple[str, ...]) -> int | None:
+        """The fewest nodes for everything that may land on a pool; None where its groups are of several types or have no GPUs."""
+        if pool not in self._needed:
+            kinds = {group.spec.instance_type: group.kind for group in self.groups(pool)}
+            kind = next(iter(kinds.values())) if len(kinds) == 1 else None
+            if kind is None or not kind.gpus:
+                self._needed[pool] = None
+            else:
+                here = [demand for demand in self.all if demand.group in pool or (demand.group is None and set(kinds) & set(demand.types))]
+                self._needed[pool] = nodes_needed(here, kind.gpus, kind.efa_devices)
+        return self._needed[pool]
 
 
 def nodes_needed(asked: Sequence[Demand], gpus: int, efa_devices: int) -> int:

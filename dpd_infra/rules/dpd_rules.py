@@ -10,7 +10,7 @@ from dpd_infra.catalog.sources import CRD_3_2, DPD_GUIDE, DPD_TROUBLESHOOTING, K
 from dpd_infra.plan.endpoint_names import NAME_AND_NAMESPACE_LIMIT
 from dpd_infra.plan.groups import GROUP_LABEL
 from dpd_infra.plan.names import DNS_LABEL_LIMIT
-from dpd_infra.rules.demand import capacity_problem, demands
+from dpd_infra.rules.demand import capacity_problem
 from dpd_infra.rules.registry import rule
 from dpd_infra.rules.subject import EndpointSubject, StackSubject, Violation
 from dpd_infra.spec.finding import Severity
@@ -156,7 +156,7 @@ def replicas_fit_groups(stack: StackSubject) -> Iterator[Violation]:
     """More GPUs or EFA devices asked of a group than its nodes have, by endpoints that name the group or its type."""
     if stack.platform is None:
         return
-    asked = [demand for endpoint in stack.endpoints.values() for demand in demands(endpoint)]
+    asked = stack.asked.all
     groups = {group.name: group for group in stack.groups}
     full = set()
     for name, group in groups.items():

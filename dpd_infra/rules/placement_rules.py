@@ -16,7 +16,7 @@ from dpd_infra.catalog.sources import (
 from dpd_infra.plan.groups import GROUP_LABEL
 from dpd_infra.plan.pieces import gpu_zone
 from dpd_infra.render.endpoint_roles import INSTANCE_TYPE_LABEL
-from dpd_infra.rules.demand import Demand, demands, nodes_needed
+from dpd_infra.rules.demand import Demand, demands
 from dpd_infra.rules.patches import remove, set_value
 from dpd_infra.rules.reading import mapping
 from dpd_infra.rules.registry import rule
@@ -116,21 +116,14 @@ def spare_node(endpoint: EndpointSubject) -> Iterator[Violation]:
     stack = endpoint.stack
     if stack is None or stack.platform is None or not endpoint.reading.disaggregated:
         return
-    asked = [demand for other in stack.endpoints.values() for demand in demands(other)]
-    own = list(demands(endpoint))
+    asked = stack.asked
     pools: dict[tuple[str, ...], list[str]] = {}
-    for server, demand in zip(endpoint.reading.servers, own, strict=True):
-        names = [demand.group] if demand.group else [group.name for group in stack.groups if group.spec.instance_type in demand.types]
-        pools.setdefault(tuple(names), []).append(server.name)
+    for server, demand in zip(endpoint.reading.servers, demands(endpoint), strict=True):
+        pools.setdefault(asked.pool(demand), []).append(server.name)
     for names, roles in pools.items():
-        groups = [group for group in stack.groups if group.name in names]
-        kinds = {group.spec.instance_type for group in groups}
-        kind = groups[0].kind if len(kinds) == 1 else None
-        if kind is None or not kind.gpus:
-            continue
-        here = [demand for demand in asked if demand.group in names or (demand.group is None and kinds & set(demand.types))]
-        nodes = sum(group.spec.count for group in groups)
-        if nodes_needed(here, kind.gpus, kind.efa_devices) == nodes:
+        nodes = asked.nodes(names)
+        if asked.needed(names) == nodes:
+            groups = asked.groups(names)
             path = (*endpoint.reading.servers[0].path, "replicas") if len(roles) > 1 else ("spec", "pdSpec", _KEYS[roles[0]], "replicas")
             yield Violation(
                 endpoint.at(*path),

@@ -17,6 +17,7 @@ from dpd_infra.spec.silence_annotation import SILENCE_ANNOTATION, read_silences
 
 if TYPE_CHECKING:
     from dpd_infra.catalog.crd.validate import Problem
+    from dpd_infra.rules.demand import AskedNodes
     from dpd_infra.spec.control_plane import ControlPlaneSpec
     from dpd_infra.spec.endpoint import EndpointSpec
     from dpd_infra.spec.network import NetworkSpec
@@ -134,6 +135,13 @@ class StackSubject:
             return ()
         existing = self.platform.existing.cluster
         return plan_groups(existing.instance_groups if existing else self.platform.instance_groups)
+
+    @cached_property
+    def asked(self) -> AskedNodes:
+        """What the pods of all of its endpoints ask of nodes, worked out once for all rules."""
+        from dpd_infra.rules.demand import AskedNodes  # noqa: PLC0415 - it reads subjects
+
+        return AskedNodes(self)
 
     @property
     def network(self) -> NetworkSpec | None:
