@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import pathlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from dataclasses import dataclass, field, fields
+from typing import Any, NamedTuple, TypeVar
 
 from dpd_infra.catalog.crd import KIND
 from dpd_infra.catalog.instance_types import InstanceType, instance_type
 from dpd_infra.catalog.models import KvFormat, ModelShape
-from dpd_infra.plan.sizing.auto import auto_gpu_memory_utilization, auto_pd_buffer_bytes
+from dpd_infra.plan.sizing.auto import Autos, work_out
 from dpd_infra.plan.sizing.buffer import CHUNK_TOKENS, DEFAULT_PD_BUFFER_BYTES
 from dpd_infra.plan.sizing.memory import DEFAULT_GPU_MEMORY_UTILIZATION, DEFAULT_MAX_NUM_BATCHED_TOKENS
 from dpd_infra.plan.sizing.serving import DECODE_MAX_NUM_SEQS, PREFILL_MAX_NUM_SEQS, RoleFlags, Serving
+from dpd_infra.plan.sizing.workload import Workload
 from dpd_infra.rules.reading import ManifestReading, ServerReading
 from dpd_infra.spec.stack_file import is_stack_file, read_stack_file
 from dpd_infra.spec.yaml_source import Dialect, decode, load_documents
@@ -38,15 +39,41 @@ class Changes:
     tensor_parallel_size: int | None = None
     max_model_len: int | None = None
     gpu_memory_utilization: float | None = None
-    auto_gpu_memory_utilization: bool = False
     pd_buffer_bytes: int | None = None
-    auto_pd_buffer: bool = False
     prefillers: int | None = None
     decoders: int | None = None
     prefill_max_num_seqs: int | None = None
     decode_max_num_seqs: int | None = None
     max_num_batched_tokens: int | None = None
     kv_format: KvFormat | None = None
+    autos: Autos = field(default_factory=Autos)
+    """What is to be worked out."""
+
+    def open(self, said: Autos) -> Autos:
+        """What is to be worked out in all: here, or in a file where nothing is said here."""
+        here = {
+            "pd_buffer": self.pd_buffer_bytes,
+            "gpu_memory_utilization": self.gpu_memory_utilization,
+            "prefill_max_num_seqs": self.prefill_max_num_seqs,
+            "decode_max_num_seqs": self.decode_max_num_seqs,
+            "prefillers": self.prefillers,
+            "decoders": self.decoders,
+        }
+        names = [each.name for each in fields(Autos)]
+        return Autos(**{name: getattr(self.autos, name) or (getattr(said, name) and here[name] is None) for name in names})
+
+
+class FoundEndpoint(NamedTuple):
+    """One endpoint of a file."""
+
+    name: str
+    manifest: Mapping[str, Any]
+    nodes: int | None = None
+    """Nodes of its instance groups; None where they are not known."""
+    autos: Autos = Autos()
+    """What the file leaves to be worked out."""
+    load: Workload | None = None
+    """The load that the file says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,19 +88,30 @@ class SizedEndpoint:
     invocation_endpoint: str = "v1/chat/completions"
     nodes: int | None = None
     """Nodes of its instance groups; None where they are not known."""
+    load: Workload | None = None
+    """What it has to serve, where that is known."""
 
 
-def plain_serving(changes: Changes) -> Serving:
+def plain_serving(changes: Changes, load: Workload | None = None) -> Serving:
     """A serving side from what is asked for alone, with the DPD guide's defaults. Raises ValueError without a model or an instance type."""
     if changes.model is None or changes.instance is None:
         raise NotSizedError("a model and an instance type are needed")
-    return _serving(changes, None)
+    return _worked_out(_serving(changes, None), changes.autos, load, 0)
 
 
-def sized_endpoint(name: str, manifest: Mapping[str, Any], changes: Changes | None = None) -> SizedEndpoint:
-    """One InferenceEndpointConfig as sizing sees it.
+def sized_endpoint(
+    name: str,
+    manifest: Mapping[str, Any],
+    changes: Changes | None = None,
+    *,
+    nodes: int | None = None,
+    autos: Autos = Autos(),  # noqa: B008  # frozen
+    load: Workload | None = None,
+) -> SizedEndpoint:
+    """One InferenceEndpointConfig as sizing sees it, under a load where one is known. `autos`: what its file leaves open.
 
-    Raises `NotSizedError` for a model or an instance type that the catalog does not hold, ValueError for numbers that cannot be.
+    Raises `NotSizedError` for a model or an instance type that the catalog does not hold and for what cannot be worked out, ValueError for
+    numbers that cannot be.
     """
     reading = ManifestReading(manifest)
     asked = changes or Changes()
@@ -81,11 +119,26 @@ def sized_endpoint(name: str, manifest: Mapping[str, Any], changes: Changes | No
     pd, routing = reading.spec.get("pdSpec"), DEFAULT_ROUTING_THRESHOLD
     if isinstance(pd, dict) and isinstance(pd.get("routingThreshold"), int):
         routing = pd["routingThreshold"]
-    return SizedEndpoint(name, serving, reading.disaggregated, routing, str(reading.spec.get("invocationEndpoint") or "invocations"))
+    serving = _worked_out(serving, asked.open(autos), load, routing)
+    return SizedEndpoint(
+        name, serving, reading.disaggregated, routing, str(reading.spec.get("invocationEndpoint") or "invocations"), nodes, load
+    )
 
 
-def manifests(path: pathlib.Path) -> Iterator[tuple[str, Mapping[str, Any], int | None]]:
-    """The endpoints of a stack file or of a file of manifests: name, manifest, and the nodes of its instance groups where they are known.
+def _worked_out(serving: Serving, autos: Autos, load: Workload | None, routing_threshold: int) -> Serving:
+    if not autos:
+        return serving
+    worked = work_out(serving, autos, load, routing_threshold)
+    if worked.why_not:
+        reasons: dict[str, list[str]] = {}
+        for name, reason in worked.why_not.items():
+            reasons.setdefault(reason, []).append(name)
+        raise NotSizedError("; ".join(f"{' and '.join(names)}: auto cannot be worked out: {reason}" for reason, names in reasons.items()))
+    return worked.serving
+
+
+def manifests(path: pathlib.Path) -> Iterator[FoundEndpoint]:
+    """The endpoints of a stack file or of a file of manifests.
 
     Raises `NotSizedError` for an endpoint of a stack file that is not valid (`dpd check` says what is wrong), OSError for a file that
     cannot be read, `YamlProblem` for one that is no YAML.
@@ -96,11 +149,14 @@ def manifests(path: pathlib.Path) -> Iterator[tuple[str, Mapping[str, Any], int 
     for document in load_documents(decode(path.read_bytes(), str(path)), str(path), Dialect.KUBERNETES):
         data = document.data
         if isinstance(data, dict) and data.get("kind") == KIND:
-            yield str((data.get("metadata") or {}).get("name", "endpoint")), data, None
+            metadata = data.get("metadata")
+            yield FoundEndpoint(str(metadata.get("name", "endpoint")) if isinstance(metadata, dict) else "endpoint", data)
 
 
-def _stack_manifests(path: pathlib.Path) -> Iterator[tuple[str, Mapping[str, Any], int | None]]:
+def _stack_manifests(path: pathlib.Path) -> Iterator[FoundEndpoint]:
     # Only the endpoints are built: to size them neither the platform nor the rules are needed.
+    from dpd_infra.plan.sizing.load import workload_of  # noqa: PLC0415 - a raw manifest has no load
+    from dpd_infra.render.auto import autos_of  # noqa: PLC0415 - nor anything open
     from dpd_infra.render.endpoint import endpoint_context, render_endpoint  # noqa: PLC0415 - a raw manifest needs no spec
     from dpd_infra.spec.endpoint import EndpointSpec  # noqa: PLC0415 - the same
     from dpd_infra.spec.shape import build  # noqa: PLC0415 - the same
@@ -116,7 +172,8 @@ def _stack_manifests(path: pathlib.Path) -> Iterator[tuple[str, Mapping[str, Any
             raise NotSizedError(f"endpoint {name} is not valid ({findings[0].what}); dpd check says more")
         region = str(config.get("aws:region", ""))
         manifest = render_endpoint(str(name), spec, endpoint_context(str(name), region=region, addon_version="")).document
-        yield str(name), manifest, _nodes(groups, spec.first_instance_type, (spec.prefill.instance_group, spec.decode.instance_group))
+        nodes = _nodes(groups, spec.first_instance_type, (spec.prefill.instance_group, spec.decode.instance_group))
+        yield FoundEndpoint(str(name), manifest, nodes, autos_of(spec), workload_of(spec.load) if spec.load is not None else None)
 
 
 def _nodes(groups: Any, kind: str | None, named: tuple[str | None, str | None]) -> int | None:
@@ -147,15 +204,6 @@ def _serving(asked: Changes, reading: ManifestReading | None) -> Serving:
     )
     buffer = _first(asked.pd_buffer_bytes, reading.pd_buffer_bytes if reading else None, DEFAULT_PD_BUFFER_BYTES)
     kv_format = asked.kv_format or (decode.kv_format if decode else None) or KvFormat.BF16
-    if asked.auto_pd_buffer:
-        share, prefills = flags[1].gpu_memory_utilization, prefillers * flags[0].max_num_seqs
-        buffer = auto_pd_buffer_bytes(model, instance.gpu, ranks, share, length, prefills, kv_format)
-    if asked.auto_gpu_memory_utilization:
-        share = auto_gpu_memory_utilization(instance.gpu, buffer, ranks)
-        flags = (
-            RoleFlags(flags[0].max_num_seqs, share, flags[0].max_num_batched_tokens),
-            RoleFlags(flags[1].max_num_seqs, share, flags[1].max_num_batched_tokens),
-        )
     return Serving(
         model,
         instance,

@@ -12,6 +12,7 @@ from dpd_infra.catalog.models import KvFormat, ModelShape, find_model, model_nam
 from dpd_infra.catalog.prices import DEFAULT_PRICES, PriceList
 from dpd_infra.catalog.sources import Source
 from dpd_infra.cli._arguments import Parser, UsageError
+from dpd_infra.plan.sizing.auto import Autos
 from dpd_infra.plan.sizing.workload import ArrivalProcess, Lengths, Workload
 from dpd_infra.sizing import Changes, NotSizedError, SizedEndpoint, manifests, plain_serving, sized_endpoint
 
@@ -27,6 +28,11 @@ def number(text: str) -> float:
     if not isfinite(value):
         raise ValueError(text)
     return value
+
+
+def count_or_auto(text: str) -> int | str:
+    """A count for argparse, or `auto`."""
+    return AUTO if text == AUTO else int(text)
 
 
 def parser(prog: str, summary: str) -> Parser:
@@ -52,10 +58,10 @@ def _add_serving(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--max-model-len", type=int, metavar="TOKENS")
     group.add_argument("--gpu-memory-utilization", metavar="SHARE|auto", help="of both roles")
     group.add_argument("--pd-buffer-bytes", metavar="BYTES|auto", help="PD_BUFFER_SIZE")
-    group.add_argument("--prefillers", type=int, metavar="N")
-    group.add_argument("--decoders", type=int, metavar="N")
-    group.add_argument("--prefill-max-num-seqs", type=int, metavar="N")
-    group.add_argument("--decode-max-num-seqs", type=int, metavar="N")
+    group.add_argument("--prefillers", type=count_or_auto, metavar="N|auto")
+    group.add_argument("--decoders", type=count_or_auto, metavar="N|auto")
+    group.add_argument("--prefill-max-num-seqs", type=count_or_auto, metavar="N|auto")
+    group.add_argument("--decode-max-num-seqs", type=count_or_auto, metavar="N|auto")
     group.add_argument("--max-num-batched-tokens", type=int, metavar="TOKENS")
     group.add_argument("--kv-cache-dtype", choices=[each.value for each in KvFormat])
 
@@ -76,8 +82,8 @@ def _add_load(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--ttft-first", action="store_true", help="the first token matters more than the flow after it")
 
 
-def endpoints(given: argparse.Namespace) -> Iterator[SizedEndpoint]:
-    """The endpoints that are asked about.
+def endpoints(given: argparse.Namespace, load: Workload | None) -> Iterator[SizedEndpoint]:
+    """The endpoints that are asked about, each with the load that is given or, without one, its own.
 
     Raises `UsageError` for options that do not fit, `NotSizedError` and ValueError for an endpoint that cannot be sized.
     """
@@ -85,26 +91,27 @@ def endpoints(given: argparse.Namespace) -> Iterator[SizedEndpoint]:
     if given.file is None:
         if changes.model is None or changes.instance is None:
             raise UsageError("name a FILE, or --model and --instance-type")
-        yield SizedEndpoint(given.model or changes.model.name, plain_serving(changes), disaggregated=True)
+        yield SizedEndpoint(given.model or changes.model.name, plain_serving(changes, load), disaggregated=True, load=load)
         return
     path, found = pathlib.Path(given.file), 0
     if not path.is_file():
         raise UsageError(f"no such file: {path}")
-    for name, manifest, nodes in manifests(path):
-        if given.endpoint is None or name == given.endpoint:
+    for each in manifests(path):
+        if given.endpoint is None or each.name == given.endpoint:
             found += 1
-            sized = sized_endpoint(name, manifest, changes)
-            yield SizedEndpoint(name, sized.serving, sized.disaggregated, sized.routing_threshold, sized.invocation_endpoint, nodes)
+            yield sized_endpoint(each.name, each.manifest, changes, nodes=each.nodes, autos=each.autos, load=load or each.load)
     if not found:
         raise UsageError(f"{path} has no endpoint {given.endpoint!r}" if given.endpoint else f"{path} has no endpoint")
 
 
-def required_workload(given: argparse.Namespace) -> Workload:
-    """The load that is asked about. Raises `UsageError` where there is none, or half of one."""
-    found = workload(given)
-    if found is None:
-        raise UsageError("a load is needed: --rate or --concurrency, --input-tokens and --output-tokens, percentiles or --trace")
-    return found
+def needed(endpoint: SizedEndpoint) -> Workload:
+    """The load of an endpoint. Raises `UsageError` where there is none."""
+    if endpoint.load is None:
+        raise UsageError(
+            f"{endpoint.name}: a load is needed: --rate or --concurrency with --input-tokens and --output-tokens, percentiles or --trace; "
+            "or `load` of the endpoint in a stack file"
+        )
+    return endpoint.load
 
 
 def workload(given: argparse.Namespace) -> Workload | None:
@@ -157,21 +164,31 @@ def prices(given: argparse.Namespace) -> PriceList:
 
 def _changes(given: argparse.Namespace) -> Changes:
     share, buffer = given.gpu_memory_utilization, given.pd_buffer_bytes
+
+    def count(said: int | str | None) -> int | None:
+        return said if isinstance(said, int) else None
+
     return Changes(
         model=_model(given),
         instance=_instance(given.instance_type),
         tensor_parallel_size=given.tensor_parallel_size,
         max_model_len=given.max_model_len,
         gpu_memory_utilization=_number(share, "--gpu-memory-utilization") if share not in (None, AUTO) else None,
-        auto_gpu_memory_utilization=share == AUTO,
         pd_buffer_bytes=int(_number(buffer, "--pd-buffer-bytes")) if buffer not in (None, AUTO) else None,
-        auto_pd_buffer=buffer == AUTO,
-        prefillers=given.prefillers,
-        decoders=given.decoders,
-        prefill_max_num_seqs=given.prefill_max_num_seqs,
-        decode_max_num_seqs=given.decode_max_num_seqs,
+        prefillers=count(given.prefillers),
+        decoders=count(given.decoders),
+        prefill_max_num_seqs=count(given.prefill_max_num_seqs),
+        decode_max_num_seqs=count(given.decode_max_num_seqs),
         max_num_batched_tokens=given.max_num_batched_tokens,
         kv_format=KvFormat(given.kv_cache_dtype) if given.kv_cache_dtype else None,
+        autos=Autos(
+            pd_buffer=buffer == AUTO,
+            gpu_memory_utilization=share == AUTO,
+            prefill_max_num_seqs=given.prefill_max_num_seqs == AUTO,
+            decode_max_num_seqs=given.decode_max_num_seqs == AUTO,
+            prefillers=given.prefillers == AUTO,
+            decoders=given.decoders == AUTO,
+        ),
     )
 
 
@@ -217,4 +234,4 @@ def _number(text: str, option: str) -> float:
         raise UsageError(f"{option} {text}: neither a number nor {AUTO}") from error
 
 
-__all__ = ["NotSizedError", "Parser", "UsageError", "endpoints", "parser", "prices", "required_workload", "workload"]
+__all__ = ["NotSizedError", "Parser", "UsageError", "endpoints", "needed", "parser", "prices", "workload"]

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 
 from dpd_infra.cli._arguments import WRONG_USAGE, UsageError
-from dpd_infra.cli._load_options import endpoints, number, parser, prices, required_workload
+from dpd_infra.cli._load_options import endpoints, needed, number, parser, prices, workload
 from dpd_infra.plan.advice.advise import Question, advise
 from dpd_infra.plan.advice.counterfactual import Targets
 from dpd_infra.plan.advice.plot import plot_svg
@@ -32,13 +32,13 @@ def main(arguments: Sequence[str]) -> int:
     as_json = "--json" in arguments
     try:
         given = options.parse_args(list(arguments))
-        load = required_workload(given)
+        load = workload(given)
         targets, known = Targets(given.ttft_target, given.tpot_target), prices(given)
         found = {
             each.name: advise(
                 Question(
                     each.serving,
-                    load,
+                    needed(each),
                     routing_threshold=each.routing_threshold,
                     invocation_endpoint=each.invocation_endpoint,
                     nodes_available=given.nodes or each.nodes,
@@ -50,7 +50,7 @@ def main(arguments: Sequence[str]) -> int:
                     ask_library=given.library,
                 )
             )
-            for each in endpoints(given)
+            for each in endpoints(given, load)
         }
         if given.plot:
             _write_plots(pathlib.Path(given.plot), {name: advice.threshold for name, advice in found.items() if advice.threshold})

@@ -22,7 +22,7 @@ def main(arguments: Sequence[str]) -> int:
     try:
         given = options.parse_args(list(arguments))
         load, known = workload(given), prices(given)
-        reports = [(each.name, size_endpoint(each.serving, load, known)) for each in endpoints(given)]
+        reports = [(each.name, size_endpoint(each.serving, each.load, known)) for each in endpoints(given, load)]
     except UsageError as error:
         return _fail(str(error), WRONG_USAGE, as_json=as_json)
     except (ValueError, OSError) as error:

@@ -71,6 +71,10 @@ def worker_memory_gib(spec: EndpointSpec) -> int | None:
 
 
 def colocated_replicas(spec: EndpointSpec) -> int:
-    """Pods of the colocated twin: as said, else those of both roles, so that both forms take the same GPUs."""
-    said = spec.colocated.replicas
-    return spec.prefill.replicas + spec.decode.replicas if said is None else said
+    """Pods of the colocated twin: as said, else those of both roles, so that both forms take the same GPUs.
+
+    Of a spec without `auto`; where that has not been worked out a role counts for one.
+    """
+    if spec.colocated.replicas is not None:
+        return spec.colocated.replicas
+    return sum(said if isinstance(said, int) else 1 for said in (spec.prefill.replicas, spec.decode.replicas))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
@@ -16,9 +17,11 @@ if TYPE_CHECKING:
 class SpecReader:
     """Reads values of a spec and knows where in the user's file each stands or would stand."""
 
-    def __init__(self, spec: Spec, prefix: Path) -> None:
+    def __init__(self, spec: Spec, prefix: Path, how: Mapping[tuple[str, ...], str] | None = None) -> None:
+        """`how`: by attribute names, of numbers that stand for `auto`: what each was worked out from."""
         self._spec = spec
         self._prefix = prefix
+        self._how = how or {}
 
     def read(self, *names: str) -> tuple[Any, Origin]:
         """The value behind attribute names, `read("routing", "threshold")`, and its origin."""
@@ -36,6 +39,9 @@ class SpecReader:
                 written = setting
             source = default_source(field)
             value = getattr(value, name)
+        if names in self._how:
+            # The user wrote `auto` there, and nobody the number.
+            return value, Origin(OriginKind.DEFAULT, written, setting, self._how[names])
         kind = OriginKind.FILE if is_written else OriginKind.DEFAULT
         return value, Origin(kind, written, setting, "" if is_written else source)
 

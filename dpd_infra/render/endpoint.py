@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from dpd_infra.catalog.crd import API_VERSION, KIND
@@ -50,6 +50,8 @@ class RenderedManifest:
     """Dicts, lists and scalars; the order of keys depends on nothing but the spec's fields."""
     provenance: Provenance
     context: EndpointContext
+    not_worked_out: Mapping[tuple[str, ...], str] = field(default_factory=dict[tuple[str, ...], str])
+    """Where the spec says `auto` and there is no number, by attribute names: why. The DPD guide's number stands in the document."""
 
     @property
     def name(self) -> str:
@@ -68,8 +70,23 @@ def endpoint_context(name: str, *, region: str, addon_version: str, image_mirror
 
 
 def render_endpoint(name: str, spec: EndpointSpec, context: EndpointContext) -> RenderedManifest:
-    """The manifest of one endpoint. Pure; raises nothing for a spec that was built."""
-    draft, said = Draft(), SpecReader(spec, context.path)
+    """The manifest of one endpoint. Pure; raises nothing for a spec that was built.
+
+    Where the spec says `auto` the manifest has a number, with what it was worked out from as its source; where it cannot be worked out
+    there is the DPD guide's number, and a rule refuses that.
+    """
+    from dpd_infra.render.auto import autos_of, resolve, stand_ins  # noqa: PLC0415 - what a number is worked out with is loaded for `auto` alone
+
+    autos = autos_of(spec)
+    if not autos:
+        return _rendered(name, spec, context, {})
+    resolved = resolve(spec, autos, _rendered(name, stand_ins(spec, autos), context, {}).document)
+    manifest = _rendered(name, resolved.spec, context, resolved.how)
+    return replace(manifest, not_worked_out=resolved.why_not)
+
+
+def _rendered(name: str, spec: EndpointSpec, context: EndpointContext, how: Mapping[tuple[str, ...], str]) -> RenderedManifest:
+    draft, said = Draft(), SpecReader(spec, context.path, how)
     _put_head(draft, said, name, spec, context)
     _put_nodes(draft, said, spec)
     _put_names(draft, said, name, spec, context)

@@ -45,9 +45,12 @@ def put_roles(draft: Draft, said: SpecReader, spec: EndpointSpec) -> None:
 def _put_role(draft: Draft, said: SpecReader, spec: EndpointSpec, role: Role, root: Path) -> None:
     name = role.value
     draft.put((*root, "replicas"), *said.read(name, "replicas"))
+    sequences, origin = said.read(name, "max_num_seqs")
+    for text in () if sequences is None else ("--max-num-seqs", str(sequences)):
+        draft.append((*root, "args"), text, origin)
     args, origin = said.read(name, "args")
-    if args:
-        draft.put((*root, "args"), args, origin, same_shape=True)
+    for index, text in enumerate(args):
+        draft.append((*root, "args"), text, origin.below((index,)))
     if spec.role(role).instance_group is not None:
         draft.put((*root, "nodeSelector", INSTANCE_GROUP_LABEL), *said.read(name, "instance_group"))
     labels, origin = said.read(name, "node_selector")

@@ -6,15 +6,16 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any
 
 from dpd_infra.catalog.instance_types import Gpu, instance_type
 from dpd_infra.catalog.model_servers import ModelServer, model_server
-from dpd_infra.catalog.models import KvFormat, ModelShape, WeightFormat, find_model
+from dpd_infra.catalog.models import KvFormat, ModelShape
 from dpd_infra.catalog.node_sizes import NodeSize, node_size
 from dpd_infra.plan.mirrors import original
 from dpd_infra.plan.quantities import quantity
+from dpd_infra.plan.served import kv_format, model_as_served, model_by_name, model_names
 from dpd_infra.plan.sizing.buffer import CHUNK_TOKENS
 from dpd_infra.plan.sizing.memory import DEFAULT_MAX_NUM_BATCHED_TOKENS
 from dpd_infra.plan.worker_args import Flag, WorkerArgs, server_args
@@ -162,10 +163,7 @@ class ServerReading:
     @property
     def kv_format(self) -> KvFormat | None:
         """How the KV cache is held; None for a format that sizing does not know."""
-        said = (self.args.text("kv-cache-dtype") or "auto").lower()
-        if said in {"auto", "bfloat16", "float16"}:
-            return KvFormat.BF16
-        return KvFormat.FP8 if said.startswith("fp8") else None
+        return kv_format(self.args)
 
 
 class ManifestReading:
@@ -278,28 +276,16 @@ class ManifestReading:
     @cached_property
     def model_names(self) -> tuple[tuple[str, Path], ...]:
         """What the model may be known by, the name of its files first."""
-        source: Path = ("spec", "modelSourceConfig")
-        config = mapping(self.spec.get("modelSourceConfig"))
-        found: list[tuple[str, Path]] = [
-            (text(mapping(config.get("huggingFaceModel")).get("modelId")), (*source, "huggingFaceModel", "modelId"))
-        ]
-        found.append((text(config.get("modelLocation")).strip("/"), (*source, "modelLocation")))
-        found.append((text(self.spec.get("modelName")), ("spec", "modelName")))
-        return tuple((name, path) for name, path in found if name)
+        return model_names(self.spec)
 
     @cached_property
     def model(self) -> ModelShape | None:
         """The model's shape, where the catalog holds one of its names."""
-        return next((shape for name, _ in self.model_names if (shape := _found(name)) is not None), None)
+        return model_by_name(self.model_names)
 
     def model_in(self, server: ServerReading) -> ModelShape | None:
         """The model as a server holds it: `--quantization` and `--dtype` considered; None where they make it unknown."""
-        said = (server.args.text("quantization") or "").lower()
-        if self.model is None or (server.args.text("dtype") or "auto").lower() in {"float", "float32"}:
-            return None
-        if said == "fp8":
-            return self.model.with_weights(WeightFormat.FP8)
-        return self.model if not said else None
+        return model_as_served(self.model, server.args)
 
     def max_model_len(self, server: ServerReading) -> int | None:
         """Tokens of the longest sequence: `--max-model-len`, else the model's own; None where neither is known."""
@@ -332,11 +318,6 @@ class ManifestReading:
     def is_routed(self) -> bool:
         """Whether there is a router: pdSpec makes one by itself (DPD guide)."""
         return self.disaggregated or mapping(self.spec.get("intelligentRoutingSpec")).get("enabled") is True
-
-
-@lru_cache(maxsize=1024)
-def _found(name: str) -> ModelShape | None:
-    return find_model(name)
 
 
 def _some(value: Any) -> Mapping[str, Any] | None:

@@ -25,6 +25,7 @@ RULE_MODULES: tuple[str, ...] = (
     "buffer_rules",
     "cache_rules",
     "memory_rules",
+    "auto_rules",
     "routing_rules",
     "endpoint_rules",
     "server_rules",

@@ -35,12 +35,12 @@ _NUMBER = re.compile(r"-?\d+(\.\d+)?")
 
 def is_kind(detail: ErrorDetails) -> bool:
     """Whether a value is of the wrong kind, rather than of the right kind and wrong in itself."""
-    return detail["type"] in _KINDS
+    return detail["type"] in _KINDS or detail["type"] == "literal_error"
 
 
 def kinds(details: Sequence[ErrorDetails]) -> str:
     """What a value of the wrong kind must be: `must be text or a mapping of keys to values`; whole numbers are numbers."""
-    words = list(dict.fromkeys(_KINDS[detail["type"]] for detail in details))
+    words = list(dict.fromkeys(_KINDS.get(detail["type"]) or message(detail).removeprefix("must be ") for detail in details))
     if "a number" in words and "a whole number" in words:
         words.remove("a whole number")
     return f"must be {' or '.join(words)}"

@@ -31,6 +31,17 @@ class EfaRequests(StrEnum):
     """Ask for the share that belongs to the role's GPUs: two roles on one node."""
 
 
+class ArrivalProcess(StrEnum):
+    """How requests come."""
+
+    POISSON = "poisson"
+    """Independently of each other."""
+    UNIFORM = "uniform"
+    """At equal distances."""
+    BURSTY = "bursty"
+    """In clusters: gamma distances with a coefficient of variation of 2."""
+
+
 DEFAULT_ENVIRONMENT: dict[str, str] = {
     "HF_HOME": "/tmp/hf_home",  # noqa: S108 - the published example's path in the container
     "PYTHONHASHSEED": "0",

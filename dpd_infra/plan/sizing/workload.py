@@ -5,12 +5,12 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from itertools import pairwise
 from math import ceil, exp, inf, log
 from typing import Self
 
 from dpd_infra.plan.sizing.quantity import at_least
+from dpd_infra.spec.vocabulary import ArrivalProcess
 
 QUANTILES = 1000
 """Points that a distribution given by mean or percentiles is laid out on."""
@@ -122,17 +122,6 @@ def _between(points: list[tuple[float, float]], percent: float) -> float:
         if percent <= right:
             return low + (high - low) * (percent - left) / (right - left)
     return points[-1][1]
-
-
-class ArrivalProcess(StrEnum):
-    """How requests come."""
-
-    POISSON = "poisson"
-    """Independently of each other."""
-    UNIFORM = "uniform"
-    """At equal distances."""
-    BURSTY = "bursty"
-    """In clusters: gamma distances with a coefficient of variation of 2."""
 
 
 @dataclass(frozen=True, slots=True)

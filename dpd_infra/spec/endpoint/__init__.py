@@ -9,6 +9,7 @@ from pydantic import Field, StringConstraints, model_validator
 from dpd_infra.catalog.instance_types import DPD_INSTANCE_TYPES, instance_type
 from dpd_infra.spec.base import Spec, StrictBool, section
 from dpd_infra.spec.endpoint.defaults import sourced
+from dpd_infra.spec.endpoint.load import LoadSpec
 from dpd_infra.spec.endpoint.model import ModelSpec
 from dpd_infra.spec.endpoint.roles import ColocatedSpec, RoleSpec
 from dpd_infra.spec.endpoint.settings import (
@@ -66,6 +67,9 @@ class EndpointSpec(Spec):
     """The role that writes tokens. One decode Deployment an endpoint (DPD guide)."""
     colocated: ColocatedSpec = section()
     """The pods while `disaggregated` is false."""
+    load: LoadSpec | None = None
+    """The load it has to serve, where it is known: what `auto` replicas are worked out from, and what `dpd size` and `dpd advise` ask
+    about when no load is given to them."""
     routing: RoutingSpec = section()
     """The router."""
     worker: WorkerSpec = section()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field
 from pydantic.fields import FieldInfo
@@ -10,6 +10,9 @@ from pydantic.fields import FieldInfo
 from dpd_infra.catalog.sources import Source
 
 _KEY = "defaultSource"
+
+Auto = Literal["auto"]
+"""In place of a number: work it out from the model, the GPU and the endpoint's `load`."""
 
 
 def sourced(source: Source | str, *, default: Any, **constraints: Any) -> Any:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from pydantic import Field
 
 from dpd_infra.catalog.sources import CRD_3_2
 from dpd_infra.spec.base import Spec, StrictInt, section
-from dpd_infra.spec.endpoint.defaults import sourced
+from dpd_infra.spec.endpoint.defaults import Auto, sourced
 from dpd_infra.spec.inference_endpoint_config.autoscaling import AutoScaling
 from dpd_infra.spec.inference_endpoint_config.fields import Quantity
 
@@ -23,8 +25,11 @@ class RoleResources(Spec):
 class RoleSpec(Spec):
     """One role's Deployment. A role has no environment, image or instance type of its own (CRD)."""
 
-    replicas: StrictInt = sourced(CRD_3_2, default=1, ge=1, le=2**31 - 1)
-    """Pods of the role; each takes the GPUs of one node, or `gpus` of them."""
+    replicas: Annotated[StrictInt, Field(ge=1, le=2**31 - 1)] | Auto = sourced(CRD_3_2, default=1)
+    """Pods of the role; each takes the GPUs of one node, or `gpus` of them. `auto`: the fewest that keep up with the endpoint's `load`."""
+    max_num_seqs: Annotated[StrictInt, Field(ge=1, le=2**31 - 1)] | Auto | None = None
+    """`--max-num-seqs`: sequences that a pod works on at one time. None: not said, the image's own (16 for prefill and 32 for decode by the
+    DPD guide). `auto`: for decode what its KV pool holds, for prefill the prompts of full length that the PD buffer holds, at most 16."""
     instance_group: str | None = Field(default=None, min_length=1, max_length=63)
     """The HyperPod instance group to run on. None: any node of the instance type."""
     node_selector: dict[str, str] = Field(default_factory=dict)

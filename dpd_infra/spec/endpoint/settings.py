@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Annotated
 
 from pydantic import Field
 
 from dpd_infra.catalog.sources import CRD_3_2
 from dpd_infra.spec.base import Spec, StrictBool, StrictInt
-from dpd_infra.spec.endpoint.defaults import sourced
+from dpd_infra.spec.endpoint.defaults import Auto, sourced
 from dpd_infra.spec.inference_endpoint_config.autoscaling import AutoScaling
 from dpd_infra.spec.inference_endpoint_config.traffic import LoadBalancingAlgorithm, RoutingStrategy
 from dpd_infra.spec.vocabulary import PUBLISHED_EXAMPLE
@@ -54,8 +55,9 @@ class CacheSpec(Spec):
     """A shared second level."""
     config_file: str | None = None
     """A cache configuration file in the container; it overrides the rest (CRD)."""
-    pd_buffer_bytes: StrictInt = sourced(PUBLISHED_EXAMPLE, default=8 * GIB, gt=0)
-    """PD_BUFFER_SIZE: what each GPU of the decoder sets aside for KV that arrives. Bytes a rank."""
+    pd_buffer_bytes: Annotated[StrictInt, Field(gt=0)] | Auto = sourced(PUBLISHED_EXAMPLE, default=8 * GIB)
+    """PD_BUFFER_SIZE: what each GPU of the decoder sets aside for KV that arrives. Bytes a rank. `auto`: 8, 16 or 32 GiB, whichever is
+    enough for as many prompts of full length as are prefilled at one time, and fits."""
 
 
 class PlacementSpec(Spec):

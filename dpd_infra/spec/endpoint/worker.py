@@ -9,7 +9,7 @@ from pydantic import Field, Strict, model_validator
 from dpd_infra.catalog.images import HYPERPOD_VLLM, ImagePart
 from dpd_infra.catalog.sources import CRD_3_2
 from dpd_infra.spec.base import Spec, StrictInt, section
-from dpd_infra.spec.endpoint.defaults import sourced
+from dpd_infra.spec.endpoint.defaults import Auto, sourced
 from dpd_infra.spec.endpoint.roles import RoleResources
 from dpd_infra.spec.inference_endpoint_config.fields import CoreObject
 from dpd_infra.spec.inference_endpoint_config.worker import Probes, RequestLimits
@@ -31,8 +31,9 @@ class WorkerSpec(Spec):
     """`--tensor-parallel-size` of both roles. None: the GPUs of a pod."""
     max_model_len: StrictInt = sourced(PUBLISHED_EXAMPLE, default=16384, ge=1)
     """`--max-model-len`, tokens."""
-    gpu_memory_utilization: Annotated[float, Strict()] = sourced(PUBLISHED_EXAMPLE, default=0.75, gt=0, le=1)
-    """`--gpu-memory-utilization`. The rest of the GPU's memory holds the PD buffer, the CUDA context and the graphs."""
+    gpu_memory_utilization: Annotated[float, Strict(), Field(gt=0, le=1)] | Auto = sourced(PUBLISHED_EXAMPLE, default=0.75)
+    """`--gpu-memory-utilization`. The rest of the GPU's memory holds the PD buffer, the CUDA context and the graphs. `auto`: the most
+    that leaves all of them room and 1 GiB to spare, at most 0.9."""
     args: tuple[str, ...] = ()
     """Further vLLM flags, after the ones above."""
     command: tuple[str, ...] | None = None

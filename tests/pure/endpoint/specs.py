@@ -42,8 +42,10 @@ RESOURCES = some(
     requests=st.dictionaries(st.sampled_from(["cpu", "memory", "hugepages-2Mi"]), QUANTITIES, max_size=2),
     limits=st.dictionaries(st.sampled_from(["cpu", "memory"]), QUANTITIES, max_size=2),
 )
+AUTO = st.just("auto")
 ROLE = some(
-    replicas=st.integers(1, 8),
+    replicas=st.integers(1, 8) | AUTO,
+    maxNumSeqs=st.integers(1, 512) | AUTO,
     instanceGroup=NAMES,
     nodeSelector=LABELS,
     args=st.lists(st.sampled_from(["--max-num-seqs", "16", "--enforce-eager"]), max_size=3),
@@ -83,7 +85,7 @@ WORKER = some(
     port=PORTS,
     tensorParallelSize=st.integers(1, 8),
     maxModelLen=st.integers(1, 131072),
-    gpuMemoryUtilization=st.floats(0.1, 1),
+    gpuMemoryUtilization=st.floats(0.1, 1) | AUTO,
     args=st.lists(st.sampled_from(["--kv-cache-dtype", "fp8", "--trust-remote-code"]), max_size=3),
     command=st.lists(WORDS, min_size=1, max_size=2),
     environment=ENVIRONMENT,
@@ -117,7 +119,18 @@ OVERRIDES = some(
         ),
     ),
 )
+LENGTHS = st.integers(1, 20_000) | st.fixed_dictionaries({"mean": st.floats(1, 20_000)}, optional={"variation": st.floats(0, 2)})
+LENGTHS = LENGTHS | st.just({"percentiles": {"p50": 2000, "p90": 8000, "p99.9": 16_000}})
+LOAD = st.fixed_dictionaries({"inputTokens": LENGTHS, "outputTokens": LENGTHS}).flatmap(
+    lambda lengths: (
+        st.fixed_dictionaries({"requestsPerSecond": st.floats(0.01, 50)}, optional={"arrivals": st.just("bursty")}).map(
+            lambda amount: lengths | amount
+        )
+        | st.integers(1, 500).map(lambda users: lengths | {"concurrency": users, "sharedPrefixTokens": 300})
+    )
+)
 PARTS = {
+    "load": LOAD,
     "namespace": NAMES,
     "endpointName": st.just("") | WORDS,
     "disaggregated": st.booleans(),
@@ -135,7 +148,7 @@ PARTS = {
         l1=st.booleans(),
         l2=st.fixed_dictionaries({"backend": st.sampled_from(["redis", "tieredstorage"])}, optional={"url": WORDS}),
         configFile=st.just("/etc/lmcache.yaml"),
-        pdBufferBytes=st.integers(1, 2**36),
+        pdBufferBytes=st.integers(1, 2**36) | AUTO,
     ),
     "placement": some(sameZone=st.booleans(), zone=st.just("us-east-2a"), placementGroup=WORDS),
     "efa": st.sampled_from(["documented", "explicit", "fraction"]),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import pytest
 from hypothesis import given, settings
@@ -10,7 +10,15 @@ from hypothesis import strategies as st
 
 from dpd_infra.catalog.instance_types import B200, H100, H200, INSTANCE_TYPES, Gpu
 from dpd_infra.catalog.models import ModelShape, find_model
-from dpd_infra.plan.sizing.auto import auto_decode_max_num_seqs, auto_gpu_memory_utilization, auto_pd_buffer_bytes, auto_replicas
+from dpd_infra.plan.sizing.auto import (
+    Autos,
+    auto_decode_max_num_seqs,
+    auto_gpu_memory_utilization,
+    auto_pd_buffer_bytes,
+    auto_prefill_max_num_seqs,
+    auto_replicas,
+    work_out,
+)
 from dpd_infra.plan.sizing.buffer import hold_and_wait_pd_buffer_bytes, minimum_pd_buffer_bytes
 from dpd_infra.plan.sizing.memory import Fit, gpu_memory_budget
 from dpd_infra.plan.sizing.outcome import disaggregated
@@ -81,3 +89,35 @@ def test_a_closed_load_needs_one_of_each_and_an_impossible_one_is_none() -> None
     assert auto_replicas(SERVING, users) == SERVING
     flood = Workload(Lengths.constant(16_000), Lengths.constant(256), requests_per_second=1000)
     assert auto_replicas(SERVING, flood) is None
+
+
+@given(st.integers(1, 12), st.integers(1, 131_072), st.integers(1, 40))
+def test_so_many_prefills_never_wait_for_each_others_chunks(prefillers: int, length: int, gibibytes: int) -> None:
+    serving = replace(SERVING, prefillers=prefillers, max_model_len=length, pd_buffer_bytes=gibibytes * GIB)
+    count = auto_prefill_max_num_seqs(serving)
+    assert 1 <= count <= 16
+    needed = hold_and_wait_pd_buffer_bytes(LLAMA_70B, prefillers * count, length, 8)
+    assert count == 1 or needed <= serving.pd_buffer_bytes
+    assert count == 16 or hold_and_wait_pd_buffer_bytes(LLAMA_70B, prefillers * (count + 1), length, 8) > serving.pd_buffer_bytes
+
+
+@settings(max_examples=40)
+@given(
+    st.builds(Autos, *[st.booleans()] * 6),
+    st.sampled_from(["ml.p5.48xlarge", "ml.p5en.48xlarge", "ml.p6-b200.48xlarge"]),
+    st.floats(0.1, 30),
+    st.integers(100, 12_000),
+    st.integers(1, 64),
+)
+def test_what_is_worked_out_fits_and_is_worked_out_the_same_again(autos: Autos, nodes: str, rate: float, prompt: int, users: int) -> None:
+    serving = replace(SERVING, instance=INSTANCE_TYPES[nodes], prefillers=2, decoders=3)
+    load = Workload(Lengths.constant(prompt), Lengths.constant(300), requests_per_second=rate)
+    found = work_out(serving, autos, load)
+    assert work_out(found.serving, autos, load) == found
+    assert {*found.how, *found.why_not} == {each.name for each in fields(Autos) if getattr(autos, each.name)}
+    if autos.pd_buffer or autos.gpu_memory_utilization:
+        assert found.serving.decode_budget.buffer_fit is Fit.FITS
+    if autos.prefillers and autos.decoders and not found.why_not:
+        assert disaggregated(found.serving, load).keeps_up
+    closed = work_out(serving, autos, Workload(Lengths.constant(prompt), Lengths.constant(300), concurrency=users))
+    assert closed.why_not == {}

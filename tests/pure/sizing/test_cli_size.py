@@ -104,7 +104,7 @@ def test_published_figures_stand_beside_ours(capsys: pytest.CaptureFixture[str])
 def test_what_a_manifest_says_is_what_is_sized(tmp_path: Path) -> None:
     path = tmp_path / "endpoint.yaml"
     path.write_text(MANIFEST)
-    (name, manifest, nodes), *rest = manifests(path)
+    (name, manifest, nodes, *_), *rest = manifests(path)
     assert (name, nodes, rest) == ("llama", None, [])
     sized = sized_endpoint(name, manifest)
     serving = sized.serving
@@ -127,14 +127,14 @@ def test_the_command_line_wins_over_the_file(tmp_path: Path, capsys: pytest.Capt
 def test_an_endpoint_that_is_not_disaggregated_is_sized_as_if_it_were(tmp_path: Path) -> None:
     path = tmp_path / "endpoint.yaml"
     path.write_text(MANIFEST.split("  pdSpec:", maxsplit=1)[0] + "  replicas: 4\n")
-    _, manifest, _ = next(iter(manifests(path)))
+    _, manifest, *_ = next(iter(manifests(path)))
     sized = sized_endpoint("llama", manifest)
     assert not sized.disaggregated
     assert (sized.serving.prefillers, sized.serving.decoders) == (3, 1)
 
 
 def test_nodes_are_counted_from_the_groups_of_the_stack_file() -> None:
-    assert {name: nodes for name, _, nodes in manifests(PROD)} == {"llama-70b-documents": 6, "qwen-72b-chat": 3}
+    assert {name: nodes for name, _, nodes, *_ in manifests(PROD)} == {"llama-70b-documents": 6, "qwen-72b-chat": 3}
 
 
 @pytest.mark.parametrize(
@@ -213,7 +213,7 @@ def test_a_call_that_is_wrong_says_so_in_one_line(
 def test_what_cannot_be_sized_says_what_is_missing(edit: tuple[str, str], message: str, tmp_path: Path) -> None:
     path = tmp_path / "endpoint.yaml"
     path.write_text(MANIFEST.replace(*edit).replace("llama-70b", "own"))
-    _, manifest, _ = next(iter(manifests(path)))
+    _, manifest, *_ = next(iter(manifests(path)))
     with pytest.raises(NotSizedError, match=message):
         sized_endpoint("llama", manifest)
 
@@ -235,7 +235,7 @@ def test_a_file_that_is_no_yaml_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_short_form_is_a_title_two_lines_and_what_does_not_fit() -> None:
-    name, manifest, _ = next(iter(manifests(PROD)))
+    name, manifest, *_ = next(iter(manifests(PROD)))
     report = size_endpoint(sized_endpoint(name, manifest, Changes(pd_buffer_bytes=64 * 1024**3)).serving)
     lines = short_form(name, report).splitlines()
     assert lines[0].startswith("llama-70b-documents: ")

@@ -141,4 +141,10 @@ CASES = (
         raw(more("--max-num-batched-tokens", "8192")),
     ),
     Case("DPD209", raw(flag("--gpu-memory-utilization", "75")), raw(flag("--gpu-memory-utilization", "1"), flag("--max-model-len", "16k"))),
+    # Replicas need a load; the rest needs a model and a GPU that are known.
+    Case(
+        "DPD210",
+        stack(endpoint("prefill", {"replicas": "auto"})),
+        stack(endpoint("prefill", {"replicas": "auto"}), endpoint("load", {"concurrency": 8, "inputTokens": 6000, "outputTokens": 400})),
+    ),
 )
