@@ -12,6 +12,7 @@ from rich.text import Text
 from rich.tree import Tree
 
 from dpd_infra.plan.labels import label
+from dpd_infra.plan.order import unordered
 from dpd_infra.plan.outlook import EndpointOutlook, GroupOutlook, PolicyOutlook, RoleOutlook, SubnetOutlook, as_list, outlook, statements
 from dpd_infra.plan.tree import Registration, ResourceTree, is_provider
 
@@ -46,6 +47,9 @@ def show(made: Planned, *, policies: bool) -> None:
         if part is not None:
             console.print()
             console.print(part)
+    for pair in unordered(tree.resources):
+        console.print()
+        console.print(str(pair), style="yellow")
 
 
 def _tree(tree: ResourceTree, made: Planned) -> Tree:

@@ -15,6 +15,7 @@ from dpd_infra.cli._output import FAILED, WRONG_USAGE, existing_file, fail, prin
 from dpd_infra.cli._plan_run import NoPlanError, Planned, planned
 from dpd_infra.plan.drawings import to_dot, to_mermaid
 from dpd_infra.plan.labels import label
+from dpd_infra.plan.order import unordered
 from dpd_infra.plan.outlook import outlook
 from dpd_infra.plan.tree import ResourceTree
 from dpd_infra.spec.finding import Severity
@@ -114,6 +115,10 @@ def _as_data(made: Planned) -> dict[str, Any]:
         "endpoints": [
             _camel(dataclasses.asdict(endpoint)) | {"roles": [_camel(dataclasses.asdict(role)) for role in endpoint.roles]}
             for endpoint in view.endpoints
+        ],
+        "openOrders": [
+            {"first": pair.first.urn, "then": pair.then.urn, "why": pair.why, "source": str(pair.source)}
+            for pair in unordered(tree.resources)
         ],
         "outputs": plain_data(recording.exports, recording.secret_exports),
     }

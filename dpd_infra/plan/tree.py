@@ -40,6 +40,11 @@ class Registration(Protocol):
         ...
 
     @property
+    def provider(self) -> str:
+        """The URN of the provider it goes through; empty for a default one."""
+        ...
+
+    @property
     def inputs(self) -> Mapping[str, Any]:
         """By the provider's own names."""
         ...

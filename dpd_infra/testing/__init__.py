@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from dpd_infra.testing.estate import platform_exports
     from dpd_infra.testing.manifests import assert_manifest
     from dpd_infra.testing.mocks import PlatformMocks
+    from dpd_infra.testing.order import assert_order, assert_platform_order
     from dpd_infra.testing.program import run_program
     from dpd_infra.testing.project import run_project
     from dpd_infra.testing.recording import UNKNOWN, Recorded, Recording
@@ -32,6 +33,8 @@ _HOMES = {
     "Recorded": "recording",
     "Recording": "recording",
     "assert_manifest": "manifests",
+    "assert_order": "order",
+    "assert_platform_order": "order",
     "assert_snapshot": "snapshot",
     "platform_exports": "estate",
     "run_program": "program",
@@ -47,6 +50,8 @@ __all__ = [
     "Recorded",
     "Recording",
     "assert_manifest",
+    "assert_order",
+    "assert_platform_order",
     "assert_snapshot",
     "platform_exports",
     "run_program",

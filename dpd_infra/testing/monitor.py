@@ -13,7 +13,8 @@ from pulumi.runtime.proto import resource_pb2
 from dpd_infra.testing.answers import Answers, SecretValue
 from dpd_infra.testing.mocks import PlatformMocks
 from dpd_infra.testing.recording import Recorded, Recording
-from dpd_infra.testing.wire import STACK_TYPE, make_urn, plain_struct, recorded, recorded_read, wire_value
+from dpd_infra.testing.remote import Child, remote_outputs
+from dpd_infra.testing.wire import STACK_TYPE, make_urn, plain_struct, recorded, recorded_read, reference, wire_value
 
 InvokeResult = Mapping[str, Any] | Callable[[Mapping[str, Any]], Mapping[str, Any]]
 """What a data source answers: a result, or a function of its arguments. An exception of the function fails the data source."""
@@ -24,6 +25,7 @@ MoreOutputs = Callable[[str, str, Mapping[str, Any]], Mapping[str, Any]]
 Stacks = Mapping[str, Mapping[str, Any]] | Callable[[str], Mapping[str, Any]]
 """What other stacks export, by their full name: a mapping, or a function of the name."""
 
+_GET_RESOURCE = "pulumi:pulumi:getResource"
 _STACK_REFERENCE = "pulumi:pulumi:StackReference"
 
 
@@ -53,6 +55,7 @@ class RecordingMonitor(MockMonitor):
         self._stacks = stacks or {}
         self._known = known_in_preview or not recording.preview
         self._prefix = f"urn:pulumi:{stack}::{project}"
+        self._inside: dict[str, dict[str, Any]] = {}
         self._lock = threading.Lock()
 
     def make_urn(self, parent: str, type_: str, name: str) -> str:
@@ -62,6 +65,11 @@ class RecordingMonitor(MockMonitor):
     def Invoke(self, request: Any) -> Any:  # noqa: N802 - gRPC method names are the protocol's
         """Answer a data source. Raises `AssertionError` for one that nobody said the result of."""
         arguments, _ = plain_struct(request.args)
+        if request.tok == _GET_RESOURCE and arguments.get("urn") in self._inside:
+            # The SDK's own question about a resource that another one's output is.
+            response = resource_pb2.ResourceInvokeResponse()
+            getattr(response, "return").update(wire_value(self._inside[arguments["urn"]]))
+            return response
         with self._lock:
             self._recording.invokes.append((request.tok, arguments))
         result = self._invokes.get(request.tok)
@@ -83,6 +91,8 @@ class RecordingMonitor(MockMonitor):
         resource = recorded(request, urn, self._prefix)
         self._keep(resource)
         identity, state = self._answer(resource, request.object)
+        if request.remote and self._known:
+            state.update(wire_value(self._remote(resource)))
         self.resources[urn] = MockMonitor.ResourceRegistration(urn, identity, {})
         return resource_pb2.RegisterResourceResponse(urn=urn, id=identity, object=state)
 
@@ -124,6 +134,18 @@ class RecordingMonitor(MockMonitor):
             outputs |= self._more_outputs(resource.type, resource.name, resource.inputs)
         state.update(wire_value(outputs))
         return resource.import_id or identity, state
+
+    def _remote(self, resource: Recorded) -> dict[str, Any]:
+        """The outputs of a plugin's component, which no engine makes here; a child among them is a reference that the SDK asks about."""
+        outputs = remote_outputs(self._answers, resource.type, resource.name, resource.inputs)
+        if self._more_outputs is not None:
+            outputs |= self._more_outputs(resource.type, resource.name, resource.inputs)
+        for key, child in outputs.items():
+            if isinstance(child, Child):
+                urn = self.make_urn(resource.urn, child.type, child.name)
+                self._inside[urn] = {"urn": urn, "id": child.id, "state": child.state}
+                outputs[key] = reference(urn, child.id)
+        return outputs
 
     def _other_stack(self, name: str) -> dict[str, Any]:
         exported = self._stacks(name) if callable(self._stacks) else self._stacks.get(name)

@@ -68,6 +68,11 @@ def wire_value(value: Any) -> Any:
     return value
 
 
+def reference(urn: str, identity: str) -> dict[str, str]:
+    """A resource as a value: the SDK asks for the rest."""
+    return {_MARK: _RESOURCE, "urn": urn, "id": identity}
+
+
 def recorded(request: Any, urn: str, prefix: str) -> Recorded:
     """A registration as plain data; `prefix` begins every URN of the stack."""
     inputs, secrets = plain_struct(request.object)

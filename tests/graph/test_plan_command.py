@@ -62,6 +62,7 @@ def test_every_program_of_the_repository_has_a_plan_in_each_form(file: Path, pla
     found = data(file)
     assert found["counts"]["resources"] >= 2
     assert found["endpoints"]
+    assert found["openOrders"] == []
     code, text, _ = plan(file)
     assert code == 0
     assert all(resource["name"] in text for resource in found["resources"])
@@ -236,6 +237,20 @@ def test_a_program_that_fails_is_told_in_its_own_words(tmp_path: Path, plan: Pla
     assert "Traceback" not in err
     code, out, _ = plan(file, "--json")
     assert (code, json.loads(out)["ok"]) == (1, False)
+
+
+def test_an_order_that_the_program_leaves_open_is_shown(tmp_path: Path, plan: Plan, data: Callable[..., dict[str, Any]]) -> None:
+    program = (
+        "import pulumi\nimport pulumi_aws as aws\n"
+        "vpc = aws.ec2.Vpc('vpc', cidr_block='10.0.0.0/16')\n"
+        "aws.ec2.InternetGateway('gateway', vpc_id=vpc.id)\n"
+        "public = aws.ec2.Subnet('public', vpc_id=vpc.id, cidr_block='10.0.0.0/24')\n"
+        "aws.ec2.NatGateway('nat', subnet_id=public.id)\n"
+    )
+    file = project(tmp_path, program)
+    ((first, then),) = [(pair["first"], pair["then"]) for pair in data(file)["openOrders"]]
+    assert (first.rsplit("::", 1)[-1], then.rsplit("::", 1)[-1]) == ("gateway", "nat")
+    assert "NatGateway nat may be made before InternetGateway gateway" in plan(file)[1]
 
 
 def test_what_a_program_prints_does_not_get_into_the_plan(tmp_path: Path, data: Callable[..., dict[str, Any]]) -> None:

@@ -18,6 +18,7 @@ class Made:
     inputs: Mapping[str, Any] = field(default_factory=dict)
     custom: bool = True
     parent: str = ""
+    provider: str = ""
     dependencies: tuple[str, ...] = ()
     property_dependencies: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     protect: bool | None = None
