@@ -9,13 +9,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from dpd_infra.components.account import Account
     from dpd_infra.components.control_plane import ControlPlane
     from dpd_infra.components.dependencies import HyperPodDependencies
     from dpd_infra.components.endpoint import Endpoint
     from dpd_infra.components.endpoint_clients import EndpointClients
     from dpd_infra.components.gpu_subnet import GpuSubnet
     from dpd_infra.components.handles import (
-        Account,
         AddonsHandle,
         ClusterHandle,
         ControlPlaneHandle,
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from dpd_infra.stack import StackRefused, StackSpec
 
 _HOMES = {
-    "Account": "components.handles",
+    "Account": "components.account",
     "AddonsHandle": "components.handles",
     "AwsSettings": "spec.aws",
     "ClusterHandle": "components.handles",

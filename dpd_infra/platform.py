@@ -12,11 +12,12 @@ import pulumi_aws as aws
 from dpd_infra.components import tokens
 from dpd_infra.components._base import Component
 from dpd_infra.components._cluster_access import deployer_arn
+from dpd_infra.components.account import Account
 from dpd_infra.components.control_plane import ControlPlane
 from dpd_infra.components.dependencies import HyperPodDependencies, chart_of
 from dpd_infra.components.existing import existing_addons, existing_cluster, existing_control_plane, existing_network
 from dpd_infra.components.gpu_subnet import GpuSubnet
-from dpd_infra.components.handles import Account, AddonsHandle, ClusterHandle, ControlPlaneHandle, NetworkHandle, OperatorHandle
+from dpd_infra.components.handles import AddonsHandle, ClusterHandle, ControlPlaneHandle, NetworkHandle, OperatorHandle
 from dpd_infra.components.hyperpod_cluster import HyperPodCluster
 from dpd_infra.components.inference_operator import InferenceOperator
 from dpd_infra.components.model_store import ModelStore

@@ -8,7 +8,7 @@ import pulumi
 import pulumi_aws as aws
 
 from dpd_infra.components._tags import aws_tags
-from dpd_infra.components.handles import Account
+from dpd_infra.components.account import Account
 from dpd_infra.render.addon_values import canonical_json
 from dpd_infra.render.bucket_policy import tls_only_policy
 

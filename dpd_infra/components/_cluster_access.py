@@ -11,7 +11,7 @@ import pulumi_kubernetes as kubernetes
 
 from dpd_infra.catalog.addons import VPC_CNI
 from dpd_infra.components._tags import aws_tags
-from dpd_infra.components.handles import Account
+from dpd_infra.components.account import Account
 from dpd_infra.plan.access import EntryPlan
 from dpd_infra.plan.addon_versions import below_minimum
 from dpd_infra.render.kubeconfig import kubeconfig

@@ -9,7 +9,7 @@ import pulumi
 import pulumi_aws as aws
 
 from dpd_infra.components._tags import aws_tags
-from dpd_infra.components.handles import Account
+from dpd_infra.components.account import Account
 from dpd_infra.plan.iam import POLICY_NAME, RolePlan, managed_policy_arns, to_json
 
 

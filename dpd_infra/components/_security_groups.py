@@ -15,7 +15,7 @@ import pulumi
 import pulumi_aws as aws
 
 from dpd_infra.components._tags import aws_tags
-from dpd_infra.components.handles import Account
+from dpd_infra.components.account import Account
 
 ALL_PROTOCOLS = "-1"
 """Every protocol and port (EC2 API, IpPermission)."""

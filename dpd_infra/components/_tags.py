@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from dpd_infra.components.handles import Account
+from dpd_infra.components.account import Account
 
 
 def aws_tags(account: Account, suffix: str, extra: Mapping[str, str] | None = None) -> dict[str, str]:

@@ -10,7 +10,7 @@ import pulumi_aws as aws
 from dpd_infra.catalog.interface_endpoints import SERVICES
 from dpd_infra.components._roles import make_role
 from dpd_infra.components._tags import aws_tags
-from dpd_infra.components.handles import Account
+from dpd_infra.components.account import Account
 from dpd_infra.plan.iam import flow_logs_role
 from dpd_infra.spec.network import FlowLogsSpec
 

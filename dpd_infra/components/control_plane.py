@@ -14,7 +14,8 @@ from dpd_infra.components._base import Component, handle_of, minutes
 from dpd_infra.components._cluster_access import access_policies, deployer_arn, kubernetes_provider
 from dpd_infra.components._roles import MadeRole, make_role
 from dpd_infra.components._tags import aws_tags
-from dpd_infra.components.handles import Account, ControlPlaneHandle, NetworkHandle
+from dpd_infra.components.account import Account
+from dpd_infra.components.handles import ControlPlaneHandle, NetworkHandle
 from dpd_infra.plan.access import plan_access
 from dpd_infra.plan.iam import CLUSTER_MANAGED_POLICIES, cluster_role
 from dpd_infra.plan.iam.trust import AUDIENCE

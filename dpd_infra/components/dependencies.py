@@ -12,7 +12,8 @@ import pulumi_kubernetes as kubernetes
 
 from dpd_infra.components import tokens
 from dpd_infra.components._base import Component, handle_of, minutes
-from dpd_infra.components.handles import Account, ControlPlaneHandle
+from dpd_infra.components.account import Account
+from dpd_infra.components.handles import ControlPlaneHandle
 from dpd_infra.plan.project import Project, current_project
 from dpd_infra.render.dependencies_values import dependencies_values
 from dpd_infra.rules.parts import check_part

@@ -10,8 +10,9 @@ import pulumi_aws as aws
 from dpd_infra.components import tokens
 from dpd_infra.components._base import Component
 from dpd_infra.components._tags import aws_tags
+from dpd_infra.components.account import Account
 from dpd_infra.components.endpoint import Endpoint
-from dpd_infra.components.handles import Account, ControlPlaneHandle
+from dpd_infra.components.handles import ControlPlaneHandle
 from dpd_infra.plan.endpoint_names import ingress_names
 
 HTTPS = 443

@@ -7,7 +7,8 @@ from dataclasses import replace
 import pulumi
 
 from dpd_infra.catalog.kubernetes_versions import HYPERPOD_VERSIONS, INFERENCE_ADDON_VERSIONS
-from dpd_infra.components.handles import Account, AddonsHandle, ClusterHandle, ControlPlaneHandle, NetworkHandle
+from dpd_infra.components.account import Account
+from dpd_infra.components.handles import AddonsHandle, ClusterHandle, ControlPlaneHandle, NetworkHandle
 from dpd_infra.plan.pieces import Pieces
 from dpd_infra.spec.aws import AwsSettings
 from dpd_infra.spec.existing import ExistingCluster, ExistingSpec

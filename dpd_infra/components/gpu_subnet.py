@@ -9,7 +9,8 @@ from dpd_infra.components import tokens
 from dpd_infra.components._base import Component
 from dpd_infra.components._security_groups import node_security_groups
 from dpd_infra.components._tags import aws_tags
-from dpd_infra.components.handles import Account, ControlPlaneHandle, NetworkHandle
+from dpd_infra.components.account import Account
+from dpd_infra.components.handles import ControlPlaneHandle, NetworkHandle
 from dpd_infra.components.network import INTERNAL_LOAD_BALANCER_TAG
 from dpd_infra.plan.subnets import secondary_cidr
 from dpd_infra.spec.network import NetworkSpec

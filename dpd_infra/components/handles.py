@@ -14,7 +14,7 @@ import pulumi
 import pulumi_kubernetes as kubernetes
 
 from dpd_infra.catalog.kubernetes_versions import SUPPORTED_VERSIONS
-from dpd_infra.plan.names import Naming
+from dpd_infra.components.account import Account
 from dpd_infra.spec.aws import AwsSettings
 from dpd_infra.spec.existing import ControlPlaneValues
 from dpd_infra.spec.operator import OperatorFacts
@@ -22,32 +22,6 @@ from dpd_infra.spec.operator import OperatorFacts
 if TYPE_CHECKING:
     # Only users of pulumi-eks load it.
     import pulumi_eks
-
-
-ACCOUNT_ID_DIGITS = 12
-
-
-@dataclass(frozen=True, slots=True)
-class Account:
-    """Where everything is made: known before anything is registered, so that names are plain text."""
-
-    account_id: str
-    """Twelve digits, as plain text: bucket names carry them, and a name must be known in the preview."""
-    region: str
-    """The AWS region."""
-    naming: Naming
-    """Names of account-wide things."""
-    partition: str = "aws"
-    """`aws`, `aws-us-gov` or `aws-cn`."""
-    tags: Mapping[str, str] = field(default_factory=dict)
-    """AWS tags for every taggable resource."""
-    deployer_arn: str | None = None
-    """The IAM principal behind whoever deploys, where it was asked for already; None: an EKS cluster of ours asks."""
-
-    def __post_init__(self) -> None:
-        """Raises `pulumi.RunError` for an account id that is none: bucket names would carry it, and would have to be replaced."""
-        if not (self.account_id.isascii() and self.account_id.isdecimal() and len(self.account_id) == ACCOUNT_ID_DIGITS):
-            raise pulumi.RunError(f"account_id is {self.account_id!r}: an AWS account id has {ACCOUNT_ID_DIGITS} digits")
 
 
 @dataclass(frozen=True, slots=True)

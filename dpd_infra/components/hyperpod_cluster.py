@@ -14,7 +14,8 @@ from dpd_infra.components._base import Component, handle_of
 from dpd_infra.components._buckets import MadeBucket, make_bucket
 from dpd_infra.components._roles import MadeRole, make_role
 from dpd_infra.components._tags import aws_tags
-from dpd_infra.components.handles import Account, ClusterHandle, ControlPlaneHandle, NetworkHandle
+from dpd_infra.components.account import Account
+from dpd_infra.components.handles import ClusterHandle, ControlPlaneHandle, NetworkHandle
 from dpd_infra.plan.groups import plan_groups
 from dpd_infra.plan.iam import NODE_MANAGED_POLICIES, node_role
 from dpd_infra.render.hyperpod_cluster import native_arguments, render_cluster

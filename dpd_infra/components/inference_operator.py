@@ -14,7 +14,8 @@ from dpd_infra.components._base import Component, handle_of, minutes
 from dpd_infra.components._buckets import make_bucket
 from dpd_infra.components._roles import MadeRole, make_role
 from dpd_infra.components._tags import aws_tags
-from dpd_infra.components.handles import Account, AddonsHandle, ClusterHandle, ControlPlaneHandle, NetworkHandle, OperatorHandle
+from dpd_infra.components.account import Account
+from dpd_infra.components.handles import AddonsHandle, ClusterHandle, ControlPlaneHandle, NetworkHandle, OperatorHandle
 from dpd_infra.plan.iam import (
     INFERENCE_MANAGED_POLICIES,
     RolePlan,

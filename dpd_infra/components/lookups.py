@@ -2,44 +2,23 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
 
 import pulumi
 import pulumi_aws as aws
-import pulumi_aws_native as aws_native
 
-from dpd_infra.catalog.addons import NODE_ADDONS, VPC_CNI
+from dpd_infra.catalog.addons import NODE_ADDONS
 from dpd_infra.catalog.operator_releases import ADDON_NAME, AddonVersion
+from dpd_infra.components import _reads
 from dpd_infra.components._cluster_access import provider_of
 from dpd_infra.components._live import as_issuer, live_settings, made_options, read, read_options
-from dpd_infra.components.handles import Account, AddonsHandle, ClusterHandle, ControlPlaneHandle, NetworkHandle, OperatorHandle
+from dpd_infra.components.account import Account
+from dpd_infra.components.handles import AddonsHandle, ClusterHandle, ControlPlaneHandle, NetworkHandle, OperatorHandle
 from dpd_infra.plan.addon_versions import below_minimum
 from dpd_infra.plan.iam.trust import AUDIENCE
 from dpd_infra.spec.aws import AwsSettings
 from dpd_infra.spec.existing import ControlPlaneValues
 from dpd_infra.spec.operator import OperatorFacts
-
-ACCESS_ENTRY_MODES = ("API", "API_AND_CONFIG_MAP")
-"""The authentication modes in which HyperPod can make itself an access entry (HyperPod on EKS prerequisites)."""
-
-_RUNNING = (
-    aws_native.sagemaker.ClusterStatus.IN_SERVICE,
-    aws_native.sagemaker.ClusterStatus.UPDATING,
-    aws_native.sagemaker.ClusterStatus.SYSTEM_UPDATING,
-)
-"""In these states nodes serve; the others have none yet, or none any more."""
-
-
-@dataclass(frozen=True, slots=True)
-class LiveCluster:
-    """What EKS says of a cluster."""
-
-    arn: str
-    values: ControlPlaneValues
-    authentication_mode: str
 
 
 def network(
@@ -82,8 +61,8 @@ def control_plane(
     opts: pulumi.ResourceOptions | None,
 ) -> ControlPlaneHandle:
     """See `ControlPlaneHandle.lookup`."""
-    live = _eks_cluster(name, region, opts)
-    if live.authentication_mode not in ACCESS_ENTRY_MODES:
+    live = _reads.eks_cluster(name, region, opts)
+    if live.authentication_mode not in _reads.ACCESS_ENTRY_MODES:
         raise pulumi.RunError(
             f"the EKS cluster {name} has authentication mode {live.authentication_mode}, in which HyperPod cannot join it: its owner can "
             "change it to API_AND_CONFIG_MAP (and not back)"
@@ -94,8 +73,8 @@ def control_plane(
             f"{', '.join(sorted(kubernetes_versions))}"
         )
     if not self_managed_cni:
-        _good_cni(name, region, opts)
-    provider_arn = None if make_oidc_provider else _oidc_provider(name, live.values.oidc_issuer, opts)
+        _reads.require_good_cni(name, region, opts)
+    provider_arn = None if make_oidc_provider else _reads.oidc_provider(name, live.values.oidc_issuer, opts)
     return _handle(name, live.arn, live.values, live_settings(aws_settings, region), provider_arn, account, generation, opts)
 
 
@@ -118,10 +97,10 @@ def control_plane_from_values(
 
 def cluster(arn: str, *, name: str | None, control_plane: ControlPlaneHandle | None, opts: pulumi.ResourceOptions | None) -> ClusterHandle:
     """See `ClusterHandle.lookup`."""
-    found = _hyperpod_cluster(arn, opts)
+    found = _reads.hyperpod_cluster(arn, opts)
     seen: pulumi.Input[str] = arn
     if control_plane is not None:
-        seen = pulumi.Output.from_input(control_plane.arn).apply(lambda eks: _orchestrated_by(arn, _eks_arn(found), eks))
+        seen = pulumi.Output.from_input(control_plane.arn).apply(lambda eks: _orchestrated_by(arn, _reads.eks_arn_of(found), eks))
     groups = {str(group.instance_group_name): str(group.instance_type) for group in found.instance_groups or []}
     return ClusterHandle(name or arn.rsplit("/", 1)[-1], seen, instance_groups=groups)
 
@@ -136,7 +115,7 @@ def addons(
 ) -> AddonsHandle:
     """See `AddonsHandle.lookup`."""
     minimums = {addon.name: addon.minimum for addon in NODE_ADDONS}
-    versions = {name: _addon_version(control_plane.name, name, region, after, opts) for name in names}
+    versions = {name: _reads.addon_version(control_plane.name, name, region, after, opts) for name in names}
 
     def good(known: Mapping[str, str]) -> Mapping[str, str]:
         wrong = [f"{name} {problem}" for name, version in known.items() if (problem := below_minimum(version, minimums.get(name)))]
@@ -161,12 +140,12 @@ def operator(
     arn = cluster if cluster.startswith("arn:") else None
     label = cluster.rsplit("/", 1)[-1]
     if eks_cluster is None:
-        eks_cluster = _eks_arn(_hyperpod_cluster(arn, opts)).rsplit("/", 1)[-1] if arn else cluster
-    live = _eks_cluster(eks_cluster, region, opts)
+        eks_cluster = _reads.eks_arn_of(_reads.hyperpod_cluster(arn, opts)).rsplit("/", 1)[-1] if arn else cluster
+    live = _reads.eks_cluster(eks_cluster, region, opts)
     with read(f"the add-on {ADDON_NAME} of the EKS cluster {eks_cluster}"):
         addon = aws.eks.get_addon(cluster_name=eks_cluster, addon_name=ADDON_NAME, region=region, opts=read_options("aws", opts))
     if arn is not None:
-        _serves(addon.configuration_values, arn)
+        _reads.require_operator_of(addon.configuration_values, arn)
     facts = expects or OperatorFacts(addon_version=addon.addon_version)
     if AddonVersion.parse(addon.addon_version) < AddonVersion.parse(facts.addon_version):
         raise pulumi.RunError(
@@ -231,72 +210,7 @@ def _handle(
     )
 
 
-def _eks_cluster(name: str, region: str, opts: pulumi.ResourceOptions | None) -> LiveCluster:
-    with read(f"the EKS cluster {name} in {region}"):
-        found = aws.eks.get_cluster(name=name, region=region, opts=read_options("aws", opts))
-    values = ControlPlaneValues.model_construct(
-        version=found.version,
-        endpoint=found.endpoint,
-        certificate_authority=found.certificate_authorities[0].data,
-        oidc_issuer=as_issuer(found.identities[0].oidcs[0].issuer),
-        cluster_security_group_id=found.vpc_config.cluster_security_group_id,
-        vpc_id=found.vpc_config.vpc_id,
-    )
-    return LiveCluster(found.arn, values, found.access_configs[0].authentication_mode)
-
-
-def _good_cni(name: str, region: str, opts: pulumi.ResourceOptions | None) -> None:
-    with read(f"the add-on {VPC_CNI.name} of the EKS cluster {name}", "if it is not an EKS add-on, say selfManagedCni: true"):
-        found = aws.eks.get_addon(cluster_name=name, addon_name=VPC_CNI.name, region=region, opts=read_options("aws", opts))
-    if problem := below_minimum(found.addon_version, VPC_CNI.minimum):
-        raise pulumi.RunError(f"the add-on {VPC_CNI.name} of the EKS cluster {name}: {problem}")
-
-
-def _oidc_provider(name: str, issuer: str, opts: pulumi.ResourceOptions | None) -> str:
-    with read(f"the IAM OIDC provider of the EKS cluster {name}", "if the account has none, say makeOidcProvider: true"):
-        return aws.iam.get_open_id_connect_provider(url=f"https://{issuer}", opts=read_options("aws", opts)).arn
-
-
-def _hyperpod_cluster(arn: str, opts: pulumi.ResourceOptions | None) -> aws_native.sagemaker.GetClusterResult:
-    with read(f"the HyperPod cluster {arn}"):
-        found = aws_native.sagemaker.get_cluster(cluster_arn=arn, opts=read_options("aws-native", opts))
-    status = aws_native.sagemaker.ClusterStatus(found.cluster_status) if found.cluster_status else None
-    if status not in _RUNNING:
-        raise pulumi.RunError(
-            f"the HyperPod cluster {arn} is {status.value if status else 'in no known state'}, not InService: "
-            f"{found.failure_message or 'wait for it'}"
-        )
-    return found
-
-
-def _eks_arn(found: aws_native.sagemaker.GetClusterResult) -> str:
-    eks = found.orchestrator.eks if found.orchestrator else None
-    if eks is None:
-        raise pulumi.RunError(f"the HyperPod cluster {found.cluster_arn} is not orchestrated by EKS")
-    return str(eks.cluster_arn)
-
-
 def _orchestrated_by(arn: str, really: str, wanted: str) -> str:
     if really != wanted:
         raise pulumi.RunError(f"the HyperPod cluster {arn} is orchestrated by {really}, not by {wanted}")
     return arn
-
-
-def _serves(configuration: str | None, arn: str) -> None:
-    """Refuse an add-on that is configured for another HyperPod cluster; one whose configuration says nothing is let through."""
-    try:
-        values: Any = json.loads(configuration or "{}")
-    except ValueError:
-        return
-    named = values.get("hyperpodClusterArn") if isinstance(values, Mapping) else None
-    if named and named != arn:
-        raise pulumi.RunError(f"the inference operator there serves the HyperPod cluster {named}, not {arn}")
-
-
-def _addon_version(
-    eks: pulumi.Input[str], addon: str, region: str, after: Sequence[pulumi.Resource], opts: pulumi.ResourceOptions | None
-) -> pulumi.Output[str]:
-    plain = read_options("aws", opts)
-    options = pulumi.InvokeOutputOptions(parent=plain.parent, provider=plain.provider, depends_on=list(after))
-    found = aws.eks.get_addon_output(cluster_name=eks, addon_name=addon, region=region, opts=options)
-    return found.apply(lambda live: live.addon_version)

@@ -11,7 +11,8 @@ from dpd_infra.components import tokens
 from dpd_infra.components._base import Component, minutes
 from dpd_infra.components._buckets import MadeBucket, make_bucket
 from dpd_infra.components._roles import MadeRole, make_role
-from dpd_infra.components.handles import Account, ControlPlaneHandle
+from dpd_infra.components.account import Account
+from dpd_infra.components.handles import ControlPlaneHandle
 from dpd_infra.plan.iam import staging_role
 from dpd_infra.plan.iam.trust import ServiceAccount
 from dpd_infra.render.staging import SCRIPT, TOKEN_KEY, job_name, render_job, staging_script

@@ -11,8 +11,9 @@ from dpd_infra.components import tokens
 from dpd_infra.components._base import Component
 from dpd_infra.components._security_groups import ANYWHERE, NodeSecurityGroups, Way, node_security_groups
 from dpd_infra.components._tags import aws_tags
+from dpd_infra.components.account import Account
 from dpd_infra.components.closed_network import flow_logs, interface_endpoints
-from dpd_infra.components.handles import Account, NetworkHandle
+from dpd_infra.components.handles import NetworkHandle
 from dpd_infra.plan.subnets import SubnetKind, SubnetPlan, plan_subnets, secondary_cidr
 from dpd_infra.rules.parts import check_part
 from dpd_infra.spec.network import NetworkSpec

@@ -17,7 +17,8 @@ from dpd_infra.components import tokens
 from dpd_infra.components._base import Component, handle_of, minutes
 from dpd_infra.components._roles import MadeRole, make_role
 from dpd_infra.components._tags import aws_tags
-from dpd_infra.components.handles import Account, AddonsHandle, ClusterHandle, ControlPlaneHandle
+from dpd_infra.components.account import Account
+from dpd_infra.components.handles import AddonsHandle, ClusterHandle, ControlPlaneHandle
 from dpd_infra.plan.iam import RolePlan, fsx_csi_role, s3_csi_role
 from dpd_infra.plan.iam.storage_roles import s3_csi_accounts
 from dpd_infra.rules.parts import check_part

@@ -9,8 +9,8 @@ import pulumi_eks
 
 from dpd_infra.components._cluster_access import provider_of
 from dpd_infra.components._live import as_issuer, live_settings, made_options
+from dpd_infra.components._reads import ACCESS_ENTRY_MODES
 from dpd_infra.components.handles import ControlPlaneHandle
-from dpd_infra.components.lookups import ACCESS_ENTRY_MODES
 from dpd_infra.spec.aws import AwsSettings
 from dpd_infra.stack import running_aws_settings
 

@@ -12,7 +12,8 @@ import pulumi_kubernetes as kubernetes
 from dpd_infra.components import tokens
 from dpd_infra.components._base import Component
 from dpd_infra.components._tags import aws_tags
-from dpd_infra.components.handles import Account, ControlPlaneHandle
+from dpd_infra.components.account import Account
+from dpd_infra.components.handles import ControlPlaneHandle
 from dpd_infra.plan.access import principal_label
 from dpd_infra.plan.iam import invoke_policy, to_json
 from dpd_infra.render.team import DEFAULT_REQUEST, access_group, endpoint_rules, hard_limits, needs_default_requests, subject

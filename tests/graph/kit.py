@@ -8,7 +8,8 @@ from functools import cache
 
 import pulumi
 
-from dpd_infra.components.handles import Account, NetworkHandle
+from dpd_infra.components.account import Account
+from dpd_infra.components.handles import NetworkHandle
 from dpd_infra.plan.names import Naming
 from tests.graph.mock_outputs import ACCOUNT, REGION
 from tests.graph.recorder import Recorded, Recording
