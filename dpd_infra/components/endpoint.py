@@ -25,6 +25,7 @@ from dpd_infra.rules.accepted import accepted
 from dpd_infra.rules.check import check_endpoint
 from dpd_infra.rules.subject import EndpointSubject
 from dpd_infra.spec.endpoint import EndpointSpec
+from dpd_infra.spec.endpoint.change import ChangeMode
 from dpd_infra.spec.operator import OperatorFacts
 from dpd_infra.stack import refuse_errors
 
@@ -69,7 +70,9 @@ class Endpoint(Component):
         hugging_face_token: pulumi.Input[str] | None = None,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
-        """`name` is the resource's own name in the cluster. `hugging_face_token` is the secret behind the spec's `token.configKey`.
+        """`name` is the resource's own name in the cluster, followed by its generation from the second on.
+
+        `hugging_face_token` is the secret behind the spec's `token.configKey`.
 
         Raises `StackRefused` for a spec that breaks a rule, before anything is registered, and `ValueError` where the spec names a
         token's configuration key and no token is given.
@@ -77,7 +80,7 @@ class Endpoint(Component):
         operator = handle_of(operator, OperatorHandle, "operator")
         facts = operator.facts
         context = endpoint_context(name, region=operator.region, addon_version=facts.addon_version, image_mirrors=facts.image_mirrors)
-        known = accepted(name, spec, context, facts)
+        known = accepted(spec, context, facts)
         self.manifest = known.manifest if known else render_endpoint(name, spec, context)
         refuse_errors(known.findings if known else check_endpoint(EndpointSubject(name, self.manifest, spec, None, facts)))
         config_key = _token_config_key(spec)
@@ -88,7 +91,7 @@ class Endpoint(Component):
 
         token_secret = self._token_secret(name, spec, operator, hugging_face_token) if config_key is not None else None
         self.resource = self._resource(name, spec, operator, () if token_secret is None else (token_secret,))
-        self._set_outputs(name, spec)
+        self._set_outputs(self.manifest.name, spec)
         self.outputs = {
             "endpointName": self.endpoint_name,
             "url": self.url,
@@ -128,6 +131,11 @@ class Endpoint(Component):
                 depends_on=(*operator.resources, *before),
                 provider=operator.kubernetes_provider,
                 timeouts=pulumi.CustomTimeouts(create=deploy, update=deploy, delete=minutes(spec.timeouts.delete_minutes)),
+                ignore_changes=_autoscaled(document["spec"]),
+                # Said from the first deployment on: the engine replaces for a trigger that changes, not for one that appears.
+                replacement_trigger=str(spec.change.recreations),
+                # Another name replaces it too, and then the new one is made first: its name is free.
+                delete_before_replace=True if spec.change.mode is ChangeMode.RECREATE else None,
             ),
         )
 
@@ -154,6 +162,14 @@ class Endpoint(Component):
 def _token_config_key(spec: EndpointSpec) -> str | None:
     source = spec.model.hugging_face
     return source.token.config_key if source is not None and source.token is not None else None
+
+
+def _autoscaled(body: Mapping[str, Any]) -> list[str] | None:
+    """The replica counts that an autoscaler has in its hands: the file says with how many it begins, and no update sets them back."""
+    scaling = body.get("pdSpec", {}).get("autoScalingSpec", {})
+    roles = (("prefillSpec", "prefillAutoScaling"), ("decodingSpec", "decodingAutoScaling"))
+    paths = [f"spec.pdSpec.{role}.replicas" for role, key in roles if key in scaling]
+    return [*paths, *(["spec.replicas"] if "autoScalingSpec" in body else [])] or None
 
 
 def _certificate(status: Mapping[str, Any] | None) -> dict[str, Any] | None:

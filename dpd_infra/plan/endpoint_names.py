@@ -22,6 +22,11 @@ NAME_AND_NAMESPACE_LIMIT = DNS_LABEL_LIMIT - len(_SERVICE_SUFFIX) - 1
 """46: `<name>-<namespace>-routing-service` is one DNS label of 63 characters at most."""
 
 
+def generation_name(name: str, generation: int) -> str:
+    """A name as a generation has it: `llama-70b`, from the second on `llama-70b-g2`. An empty name stays empty."""
+    return f"{name}-g{generation}" if name and generation > 1 else name
+
+
 @dataclass(frozen=True, slots=True)
 class RoleDeployments:
     """The two Deployments of a DPD endpoint, in the endpoint's own namespace."""

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from dpd_infra.catalog.crd import API_VERSION, KIND
 from dpd_infra.catalog.sources import CRD_3_2
-from dpd_infra.plan.endpoint_names import TOKEN_SECRET_KEY, token_secret_name
+from dpd_infra.plan.endpoint_names import TOKEN_SECRET_KEY, generation_name, token_secret_name
 from dpd_infra.plan.endpoint_pods import colocated_replicas
+from dpd_infra.render.auto_places import says_auto
 from dpd_infra.render.draft import Draft, SpecReader
 from dpd_infra.render.endpoint_roles import put_colocated_nodes, put_roles, role_selectors
 from dpd_infra.render.endpoint_worker import put_worker
@@ -75,11 +76,11 @@ def render_endpoint(name: str, spec: EndpointSpec, context: EndpointContext) -> 
     Where the spec says `auto` the manifest has a number, with what it was worked out from as its source; where it cannot be worked out
     there is the DPD guide's number, and a rule refuses that.
     """
+    if not says_auto(spec):
+        return _rendered(name, spec, context, {})
     from dpd_infra.render.auto import autos_of, resolve, stand_ins  # noqa: PLC0415 - what a number is worked out with is loaded for `auto` alone
 
     autos = autos_of(spec)
-    if not autos:
-        return _rendered(name, spec, context, {})
     resolved = resolve(spec, autos, _rendered(name, stand_ins(spec, autos), context, {}).document)
     manifest = _rendered(name, resolved.spec, context, resolved.how)
     return replace(manifest, not_worked_out=resolved.why_not)
@@ -119,7 +120,7 @@ def _put_head(draft: Draft, said: SpecReader, name: str, spec: EndpointSpec, con
     kind = Origin(OriginKind.DEFAULT, context.path, context.path, str(CRD_3_2))
     draft.put(("apiVersion",), API_VERSION, kind)
     draft.put(("kind",), KIND, kind)
-    draft.put(("metadata", "name"), name, Origin(OriginKind.FILE, context.path, context.path))
+    draft.put(("metadata", "name"), generation_name(name, spec.change.generation), Origin(OriginKind.FILE, context.path, context.path))
     draft.put(("metadata", "namespace"), *said.read("namespace"))
     for key in ("labels", "annotations"):
         value, origin = said.read(key)
@@ -149,11 +150,14 @@ def _put_names(draft: Draft, said: SpecReader, name: str, spec: EndpointSpec, co
     draft.put(("spec", "invocationEndpoint"), *said.read("invocation_endpoint"))
     draft.put(("spec", "modelName"), *said.read("model", "name"))
     _put_if_set(draft, said, ("spec", "modelVersion"), "model", "version")
+    generation = spec.change.generation
     if spec.endpoint_name is not None:
-        draft.put(("spec", "endpointName"), *said.read("endpoint_name"))
+        _, origin = said.read("endpoint_name")
+        draft.put(("spec", "endpointName"), generation_name(spec.endpoint_name, generation), origin)
     else:
         setting = (*context.path, "endpointName")
-        draft.put(("spec", "endpointName"), name, Origin(OriginKind.DEFAULT, context.path, setting, "the endpoint's own name"))
+        origin = Origin(OriginKind.DEFAULT, context.path, setting, "the endpoint's own name")
+        draft.put(("spec", "endpointName"), generation_name(name, generation), origin)
 
 
 def _put_model(draft: Draft, said: SpecReader, name: str, spec: EndpointSpec, context: EndpointContext) -> None:

@@ -35,10 +35,11 @@ def remember(subject: EndpointSubject, findings: list[Finding]) -> None:
         _ACCEPTED[key] = reference, Accepted(subject.rendered, tuple(findings), subject.operator)
 
 
-def accepted(name: str, spec: EndpointSpec, context: EndpointContext, operator: OperatorFacts) -> Accepted | None:
-    """The verdict on this very spec under this name, for this operator and with this context; None where there is none."""
+def accepted(spec: EndpointSpec, context: EndpointContext, operator: OperatorFacts) -> Accepted | None:
+    """The verdict on this very spec, for this operator and with this context; None where there is none."""
     reference, verdict = _ACCEPTED.get(id(spec), (None, None))
     if verdict is None or reference is None or reference() is not spec:
         return None
     manifest = verdict.manifest
-    return verdict if (manifest.name, manifest.context, verdict.operator) == (name, context, operator) else None
+    # The context has the endpoint's own name; the manifest's carries its generation too.
+    return verdict if (manifest.context, verdict.operator) == (context, operator) else None

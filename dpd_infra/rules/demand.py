@@ -49,7 +49,7 @@ class AskedNodes:
         self._groups = stack.groups
         self.all: tuple[Demand, ...] = tuple(demand for endpoint in stack.endpoints.values() for demand in demands(endpoint))
         """In the order of the endpoints."""
-        self._needed: dict[tuple[str, ...], int | None] = {}
+        self._needed: dict[tuple[str, ...], int] = {}
 
     def pool(self, demand: Demand) -> tuple[str, ...]:
         """The groups that may hold a demand's pods: the one that it names, or those of its types."""
@@ -63,16 +63,21 @@ class AskedNodes:
         """How many nodes a pool has."""
         return sum(group.spec.count for group in self.groups(pool))
 
-    def needed(self, pool: tuple[str, ...]) -> int | None:
-        """The fewest nodes for everything that may land on a pool; None where its groups are of several types or have no GPUs."""
-        if pool not in self._needed:
+    def needed(self, pool: tuple[str, ...], *more: Demand) -> int | None:
+        """The fewest nodes for everything that may land on a pool; None where its groups are of several types or have no GPUs.
+
+        `more` is asked for beside what the stack's endpoints ask.
+        """
+        if more or pool not in self._needed:
             kinds = {group.spec.instance_type: group.kind for group in self.groups(pool)}
             kind = next(iter(kinds.values())) if len(kinds) == 1 else None
             if kind is None or not kind.gpus:
-                self._needed[pool] = None
-            else:
-                here = [demand for demand in self.all if demand.group in pool or (demand.group is None and set(kinds) & set(demand.types))]
-                self._needed[pool] = nodes_needed(here, kind.gpus, kind.efa_devices)
+                return None
+            here = [demand for demand in self.all if demand.group in pool or (demand.group is None and set(kinds) & set(demand.types))]
+            count = nodes_needed([*here, *more], kind.gpus, kind.efa_devices)
+            if more:
+                return count
+            self._needed[pool] = count
         return self._needed[pool]
 
 

@@ -39,13 +39,23 @@ RULE_MODULES: tuple[str, ...] = (
     "closed_rules",
     "team_rules",
     "upgrade_rules",
+    "upgrade_generation_rules",
     "schema_rules",
     "manifest_file",
 )
 """Every module of this package that holds rules, in the order of their ids."""
 
 PLATFORM_MODULES = frozenset(
-    {"network_rules", "group_rules", "platform_rules", "estate_rules", "closed_rules", "team_rules", "upgrade_rules"}
+    {
+        "network_rules",
+        "group_rules",
+        "platform_rules",
+        "estate_rules",
+        "closed_rules",
+        "team_rules",
+        "upgrade_rules",
+        "upgrade_generation_rules",
+    }
 )
 """Those that say nothing of an endpoint whose operator and platform are not known: a raw manifest does without loading them."""
 

@@ -24,7 +24,8 @@ from dpd_infra.catalog.sources import (
 )
 from dpd_infra.rules.registry import rule
 from dpd_infra.rules.subject import EndpointSubject, StackSubject, Violation
-from dpd_infra.rules.wide_subjects import UpgradeSubject
+from dpd_infra.rules.wide_subjects import UpgradeSubject, both_endpoints
+from dpd_infra.spec.endpoint.change import ChangeSpec
 from dpd_infra.spec.finding import Path, Severity
 
 _WAY_OUT = "keep the old value; for a change build a second platform under another name, move the endpoints, then take the old one down"
@@ -180,14 +181,13 @@ def groups_keep_nodes(change: UpgradeSubject) -> Iterator[Violation]:
 )
 def routing_stays(change: UpgradeSubject) -> Iterator[Violation]:
     """Another answer to whether there is a router of the endpoint's own."""
-    for before, after in _both(change):
+    for before, after in both_endpoints(change):
         had, has = (bool(endpoint.get("spec", "intelligentRoutingSpec", "enabled")) for endpoint in (before, after))
-        if had != has:
+        if had != has and not _is_made_anew(before, after):
             yield Violation(
                 (*after.rendered.context.path, "routing", "enabled"),
                 f"endpoint {after.name}: routing is {'switched on' if has else 'switched off'}",
-                f"keep routing.enabled: {str(had).lower()}; or make a second endpoint of another name with it, move the traffic, then "
-                "take this one out",
+                f"keep routing.enabled: {str(had).lower()}; or {_anew(after)}",
                 value=has,
             )
 
@@ -214,10 +214,10 @@ def endpoints_keep_names(change: UpgradeSubject) -> Iterator[Violation]:
                 f"keep the name {name}",
                 value=twin,
             )
-    for before, after in _both(change):
+    for before, after in both_endpoints(change):
         for path, what in ((("metadata", "namespace"), "its namespace"), (("spec", "endpointName"), "the name of its SageMaker endpoint")):
             was, will = before.get(*path), after.get(*path)
-            if was != will:
+            if was != will and not (path[-1] == "endpointName" and _is_made_anew(before, after)):
                 yield Violation(
                     after.at(*path),
                     f"endpoint {after.name}: {what} changes from {was or 'none'} to {will or 'none'}",
@@ -301,23 +301,32 @@ def tiered_storage_alone(change: UpgradeSubject) -> Iterator[Violation]:
 )
 def disaggregation_stays(change: UpgradeSubject) -> Iterator[Violation]:
     """A pdSpec that is added or removed."""
-    for before, after in _both(change):
+    for before, after in both_endpoints(change):
         had, has = (endpoint.get("spec", "pdSpec") is not None for endpoint in (before, after))
-        if had != has:
+        if had != has and not _is_made_anew(before, after):
             yield Violation(
                 (*after.rendered.context.path, "disaggregated"),
                 f"endpoint {after.name} is {'disaggregated now' if has else 'no longer disaggregated'}",
-                "make it a second endpoint of another name, move the traffic, then take the old one out",
+                _anew(after),
                 value=has,
             )
 
 
-def _both(change: UpgradeSubject) -> Iterator[tuple[EndpointSubject, EndpointSubject]]:
-    """Each endpoint that is there before and after."""
-    for name, before in change.old.endpoints.items():
-        after = change.new.endpoints.get(name)
-        if after is not None:
-            yield before, after
+def _is_made_anew(before: EndpointSubject, after: EndpointSubject) -> bool:
+    """Whether the new one is another resource than the old one, so that nothing of it is fixed."""
+    if before.spec is None or after.spec is None:
+        return False
+    old, new = before.spec.change, after.spec.change
+    return new.generation > old.generation or new.recreations > old.recreations
+
+
+def _anew(after: EndpointSubject) -> str:
+    """How an endpoint is made anew, for a fix."""
+    change = after.spec.change if after.spec is not None else ChangeSpec()
+    return (
+        f"have it made anew in the same edit: change: {{mode: blueGreen, generation: {change.generation + 1}}}, or "
+        f"change: {{mode: recreate, recreations: {change.recreations + 1}}} with an outage"
+    )
 
 
 def _same_but_for_name(before: EndpointSubject, after: EndpointSubject) -> bool:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from dpd_infra.rules.subject import StackSubject
+from dpd_infra.rules.subject import EndpointSubject, StackSubject
 from dpd_infra.spec.finding import Path
 
 
@@ -34,3 +35,11 @@ class UpgradeSubject:
 
     old: StackSubject
     new: StackSubject
+
+
+def both_endpoints(change: UpgradeSubject) -> Iterator[tuple[EndpointSubject, EndpointSubject]]:
+    """Each endpoint that is there before and after."""
+    for name, before in change.old.endpoints.items():
+        after = change.new.endpoints.get(name)
+        if after is not None:
+            yield before, after

@@ -8,6 +8,7 @@ from pydantic import Field, StringConstraints, model_validator
 
 from dpd_infra.catalog.instance_types import DPD_INSTANCE_TYPES, instance_type
 from dpd_infra.spec.base import Spec, StrictBool, section
+from dpd_infra.spec.endpoint.change import ChangeSpec
 from dpd_infra.spec.endpoint.defaults import sourced
 from dpd_infra.spec.endpoint.load import LoadSpec
 from dpd_infra.spec.endpoint.model import ModelSpec
@@ -106,6 +107,8 @@ class EndpointSpec(Spec):
     """Annotations of the custom resource."""
     timeouts: TimeoutsSpec = section()
     """How long things may take."""
+    change: ChangeSpec = section()
+    """How what cannot be changed on a live endpoint is changed."""
     overrides: dict[str, Any] = Field(default_factory=dict)
     """Merged into the rendered manifest last: objects key by key, lists replaced whole, `null` removes (JSON merge patch);
     `spec.worker.environmentVariables` by name. Checked like the rest. Name, namespace, kind and status are not to be overridden."""
