@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +19,11 @@ from tests.docs import Snippet, snippets
 from tests.graph.recorder import run_program
 from tests.graph.test_from_stack import EXPORTED
 
+PROGRAMS = [snippet for snippet in snippets("python") if "Rehearsal(" not in snippet.text and "def test_" not in snippet.text]
+TESTS = [snippet for snippet in snippets("python") if "def test_" in snippet.text]
 
-@pytest.mark.parametrize("snippet", [snippet for snippet in snippets("python") if "Rehearsal(" not in snippet.text], ids=str)
+
+@pytest.mark.parametrize("snippet", PROGRAMS, ids=str)
 def test_a_program_in_the_documents_runs(snippet: Snippet, preview: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
 
@@ -29,3 +36,18 @@ def test_a_program_in_the_documents_runs(snippet: Snippet, preview: bool, monkey
     file = read_stack_file(ROOT / "stacks" / "Pulumi.dev.yaml")
     config = {key: value if isinstance(value, str) else json.dumps(value) for key, value in file.config.items()}
     assert run_program(program, preview=preview, config=config, stacks=stacks).resources
+
+
+def test_tests_in_the_documents_pass_in_the_example(tmp_path: Path) -> None:
+    ignored = shutil.ignore_patterns("tests", "__pycache__", ".venv")
+    project = Path(shutil.copytree(ROOT / "examples" / "own_tests", tmp_path / "project", ignore=ignored))
+    for snippet in TESTS:
+        place = project / f"test_{Path(snippet.page).stem.replace('-', '_')}_{snippet.line}.py"
+        place.write_text(snippet.text, encoding="utf-8")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--rootdir", str(project), str(project)]
+    done = subprocess.run(command, cwd=project, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    passed = re.search(r"(\d+) passed", done.stdout)
+    assert passed is not None
+    # A test with a fixture of the kit's runs in both modes.
+    assert int(passed.group(1)) > sum(snippet.text.count("def test_") for snippet in TESTS)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dpd_infra.testing import UNKNOWN, Recording, assert_manifest, run_project
+from dpd_infra.testing import UNKNOWN, Recording, assert_manifest, assert_order, assert_platform_order, run_project
 
 
 @pytest.fixture(scope="module", params=[True, False], ids=["preview", "update"])
@@ -33,9 +33,9 @@ def test_the_operator_takes_the_endpoint(recording: Recording) -> None:
     assert_manifest(recording)
 
 
-def test_the_endpoint_comes_after_the_nodes(recording: Recording) -> None:
-    endpoint, nodes = recording.one("InferenceEndpointConfig"), recording.one("aws-native:sagemaker:Cluster")
-    assert recording.depends_path(endpoint, nodes)
+def test_everything_waits_for_what_it_needs(recording: Recording) -> None:
+    assert_platform_order(recording)
+    assert_order(recording, "aws-native:sagemaker:Cluster", "InferenceEndpointConfig")
 
 
 def test_everything_is_in_the_stacks_region(recording: Recording) -> None:
