@@ -14,6 +14,7 @@ from dpd_infra.plan.sizing.auto import Autos, work_out
 from dpd_infra.plan.sizing.buffer import CHUNK_TOKENS, DEFAULT_PD_BUFFER_BYTES
 from dpd_infra.plan.sizing.memory import DEFAULT_GPU_MEMORY_UTILIZATION, DEFAULT_MAX_NUM_BATCHED_TOKENS
 from dpd_infra.plan.sizing.serving import DECODE_MAX_NUM_SEQS, PREFILL_MAX_NUM_SEQS, RoleFlags, Serving
+from dpd_infra.plan.sizing.text import short_data, short_form
 from dpd_infra.plan.sizing.workload import Workload
 from dpd_infra.rules.reading import ManifestReading, ServerReading
 from dpd_infra.spec.stack_file import is_stack_file, read_stack_file
@@ -123,6 +124,26 @@ def sized_endpoint(
     return SizedEndpoint(
         name, serving, reading.disaggregated, routing, str(reading.spec.get("invocationEndpoint") or "invocations"), nodes, load
     )
+
+
+@dataclass(frozen=True, slots=True)
+class ShortSizing:
+    """The sizes of an endpoint as a preview shows and a stack exports them."""
+
+    text: str
+    """A few lines for people."""
+    data: Mapping[str, Any]
+    """The same as plain data; for an endpoint that cannot be sized `notSized` with the reason."""
+
+
+def short_sizing(name: str, manifest: Mapping[str, Any], load: Workload | None = None) -> ShortSizing:
+    """The short form of one rendered endpoint. Raises nothing: what cannot be sized says why."""
+    try:
+        found = sized_endpoint(name, manifest)
+        pods = None if found.disaggregated else ManifestReading(manifest).decode.replicas
+        return ShortSizing(short_form(name, found.serving, load, pods=pods), short_data(found.serving, load, pods=pods))
+    except ValueError as error:
+        return ShortSizing(f"{name}: not sized, {error}", {"notSized": str(error)})
 
 
 def _worked_out(serving: Serving, autos: Autos, load: Workload | None, routing_threshold: int) -> Serving:

@@ -19,3 +19,4 @@ endpoints = {
 for key, output in platform.outputs.items():
     pulumi.export(key, output)
 pulumi.export("endpoints", {name: endpoint.outputs for name, endpoint in endpoints.items()})
+pulumi.export("sizing", {name: endpoint.sizing for name, endpoint in endpoints.items()})

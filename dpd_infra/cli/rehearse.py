@@ -127,17 +127,17 @@ def _endpoint(spec: StackSpec, name: str) -> dict[str, Any]:
     """What an endpoint is, in the few facts that people compare."""
     endpoint = spec.endpoints[name]
     body = spec.manifest(name).document["spec"]
-    roles = (("prefill", endpoint.prefill), ("decode", endpoint.decode)) if endpoint.disaggregated else ()
+    roles = (("prefill", "prefillSpec", endpoint.prefill), ("decode", "decodingSpec", endpoint.decode)) if endpoint.disaggregated else ()
     return {
         "model": endpoint.model.name,
         "disaggregated": endpoint.disaggregated,
         "roles": {
             role: {
-                "replicas": settings.replicas,
+                "replicas": body["pdSpec"][key]["replicas"],
                 "instanceGroup": settings.instance_group,
                 "instanceType": endpoint.first_instance_type,
             }
-            for role, settings in roles
+            for role, key, settings in roles
         }
         or {"colocated": {"replicas": body["replicas"], "instanceGroup": None, "instanceType": endpoint.first_instance_type}},
         "routingThreshold": endpoint.routing.threshold if endpoint.disaggregated else None,
@@ -158,6 +158,9 @@ def _show(result: RehearsalResult, spec: StackSpec, stack: str) -> None:
         console.print()
     if result.outputs and result.action == "up":
         _print_outputs(console, result)
+    for told in (item for item in result.diagnostics if item.severity == "info" and result.action == "preview"):
+        console.print(told.message, soft_wrap=True)
+        console.print()
     if result.action != "destroy" and spec.endpoints:
         table = Table("endpoint", "role", "replicas", "instance group", "instance type", "threshold", "strategy", box=None, pad_edge=False)
         for name in spec.endpoints:

@@ -10,6 +10,7 @@ from dpd_infra.cli._arguments import WRONG_USAGE, UsageError
 from dpd_infra.cli._load_options import endpoints, parser, prices, workload
 from dpd_infra.plan.sizing.report import size_endpoint
 from dpd_infra.plan.sizing.text import report_text
+from dpd_infra.sizing import SizedEndpoint
 
 SUMMARY = "Size endpoints.\n\nKV cache, PD buffer, GPU memory; with a load also times, rates and cost."
 
@@ -22,16 +23,22 @@ def main(arguments: Sequence[str]) -> int:
     try:
         given = options.parse_args(list(arguments))
         load, known = workload(given), prices(given)
-        reports = [(each.name, size_endpoint(each.serving, each.load, known)) for each in endpoints(given, load)]
+        reports = [(each, size_endpoint(each.serving, each.load, known)) for each in endpoints(given, load)]
     except UsageError as error:
         return _fail(str(error), WRONG_USAGE, as_json=as_json)
     except (ValueError, OSError) as error:
         return _fail(str(error), 1, as_json=as_json)
     if given.json:
-        print(json.dumps({"ok": True, "endpoints": {name: report.to_dict() for name, report in reports}}, indent=2, ensure_ascii=False))
+        print(
+            json.dumps({"ok": True, "endpoints": {each.name: report.to_dict() for each, report in reports}}, indent=2, ensure_ascii=False)
+        )
     else:
-        print("\n\n".join(report_text(name, report, explain=given.explain) for name, report in reports))
+        print("\n\n".join(report_text(_title(each), report, explain=given.explain) for each, report in reports))
     return 0
+
+
+def _title(endpoint: SizedEndpoint) -> str:
+    return endpoint.name if endpoint.disaggregated else f"{endpoint.name} (colocated; sized as if it were disaggregated)"
 
 
 def _fail(message: str, code: int, *, as_json: bool) -> int:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import pulumi
 import pulumi_kubernetes as kubernetes
@@ -11,7 +12,7 @@ import pulumi_kubernetes as kubernetes
 from dpd_infra.catalog.operator_releases import AddonVersion
 from dpd_infra.components import tokens
 from dpd_infra.components._base import Component, handle_of, minutes
-from dpd_infra.components._status import CustomResourceWithStatus
+from dpd_infra.components._status import SETTLED, CustomResourceWithStatus, refuse_failed
 from dpd_infra.components.handles import OperatorHandle
 from dpd_infra.plan.endpoint_names import (
     TOKEN_SECRET_KEY,
@@ -29,8 +30,8 @@ from dpd_infra.spec.endpoint.change import ChangeMode
 from dpd_infra.spec.operator import OperatorFacts
 from dpd_infra.stack import refuse_errors
 
-_READY = "jsonpath={.status.state}=DeploymentComplete"
-"""The operator's own word that both roles serve (CRD: status.state)."""
+if TYPE_CHECKING:
+    from dpd_infra.sizing import ShortSizing
 
 _GRACE_MINUTES = 10
 """Pulumi waits longer than the operator does, so that a failure is told in the operator's words and not as a timeout."""
@@ -88,6 +89,7 @@ class Endpoint(Component):
             message = f"endpoint {name}: model.huggingFace.token.configKey names {config_key}: pass its secret as hugging_face_token"
             raise ValueError(message)
         super().__init__(name, {"namespace": spec.namespace}, opts)
+        self._spec = spec
 
         token_secret = self._token_secret(name, spec, operator, hugging_face_token) if config_key is not None else None
         self.resource = self._resource(name, spec, operator, () if token_secret is None else (token_secret,))
@@ -101,6 +103,25 @@ class Endpoint(Component):
             "certificate": self.certificate,
         }
         self.register_outputs(self.outputs)
+        if pulumi.runtime.is_dry_run():
+            # A preview tells what the numbers come to; `up` has had its preview, or wants none.
+            pulumi.log.info(self._short_sizing.text, resource=self)
+
+    @property
+    def sizing(self) -> dict[str, Any]:
+        """KV cache, PD buffer and memory of the endpoint in plain numbers, for `pulumi.export`.
+
+        `notSized` with the reason where the catalog does not hold its model or its GPU. `dpd size` has the rest.
+        """
+        return dict(self._short_sizing.data)
+
+    @cached_property
+    def _short_sizing(self) -> ShortSizing:
+        from dpd_infra.plan.sizing.load import workload_of  # noqa: PLC0415 - a program that asks for no sizes does not pay for them
+        from dpd_infra.sizing import short_sizing  # noqa: PLC0415 - the same
+
+        load = workload_of(self._spec.load) if self._spec.load is not None else None
+        return short_sizing(self.manifest.name, self.manifest.document, load)
 
     def _token_secret(
         self, name: str, spec: EndpointSpec, operator: OperatorHandle, token: pulumi.Input[str] | None
@@ -119,7 +140,7 @@ class Endpoint(Component):
     ) -> CustomResourceWithStatus:
         document = self.manifest.document
         metadata = {**document["metadata"]}
-        metadata["annotations"] = {**metadata.get("annotations", {}), "pulumi.com/waitFor": _READY}
+        metadata["annotations"] = {**metadata.get("annotations", {}), "pulumi.com/waitFor": SETTLED}
         deploy = minutes(spec.timeouts.deploy_minutes + _GRACE_MINUTES)
         return CustomResourceWithStatus(
             f"{name}-config",
@@ -145,8 +166,9 @@ class Endpoint(Component):
         disaggregated = "pdSpec" in body
         routed = disaggregated or body.get("intelligentRoutingSpec", {}).get("enabled") is True
         roles = role_deployment_names(name)
-        # The names hold once the resource is ready: whatever takes one of them waits for that.
-        ready = self.resource.urn
+        # The names hold once the resource is ready: whatever takes one of them waits for that. A preview has no status to go by.
+        status = pulumi.Output.from_input(None) if pulumi.runtime.is_dry_run() else self.resource.status
+        ready = pulumi.Output.all(self.resource.urn, status).apply(lambda found: refuse_failed(name, found[1]))
 
         def after(value: str | None) -> pulumi.Output[Any]:
             return ready.apply(lambda _: value)

@@ -59,7 +59,9 @@ def one(recording: Recording) -> Any:
 
 def test_the_resource_waits_for_the_operators_own_word(preview: bool) -> None:
     resource = one(run_program(endpoint(LLAMA), preview=preview))
-    assert resource.inputs["metadata"]["annotations"] == {"pulumi.com/waitFor": "jsonpath={.status.state}=DeploymentComplete"}
+    assert resource.inputs["metadata"]["annotations"] == {
+        "pulumi.com/waitFor": "jsonpath={.status[?(@=='DeploymentComplete'||@=='DeploymentFailed')]}"
+    }
     assert resource.inputs["metadata"]["name"] == "llama"
     assert resource.inputs["spec"]["pdSpec"]["routingThreshold"] == 4096
 
@@ -157,3 +159,46 @@ def test_a_warning_is_logged_and_stops_nothing() -> None:
         "DPD003" in message and "routing Service" in message for level, message in recording.logs if level.lower().startswith("warn")
     )
     assert recording.of_type(RESOURCE)
+
+
+def test_a_preview_tells_what_the_numbers_come_to_and_an_update_does_not_repeat_it(preview: bool) -> None:
+    recording = run_program(endpoint(LLAMA), preview=preview)
+    told = [message for level, message in recording.logs if level == "info"]
+    if not preview:
+        assert told == []
+        return
+    (text,) = told
+    # sizing.md: 40,960 bytes a token and rank, 12 prompts of 16,384 tokens in 8 GiB.
+    assert text.startswith("llama: meta-llama/Llama-3.3-70B-Instruct on ml.p5.48xlarge, TP 8, 1 prefill + 1 decode = 16 GPUs, 2 nodes\n")
+    assert "KV cache 40.00 KiB a token and rank; the PD buffer of 8.00 GiB holds 12 prompts of 16,384 tokens" in text
+    assert "under its load" not in text
+
+
+def test_with_a_load_the_preview_tells_what_it_gets() -> None:
+    load = {"requestsPerSecond": 6, "inputTokens": 6000, "outputTokens": 400}
+    auto = LLAMA | {"load": load, "prefill": {"replicas": "auto"}, "decode": {"maxNumSeqs": "auto"}}
+    recording = run_program(endpoint(auto), preview=True)
+    (text,) = [message for level, message in recording.logs if level == "info"]
+    assert "2 prefill + 1 decode = 24 GPUs, 3 nodes" in text
+    assert "under its load: TTFT " in text
+    assert one(recording).inputs["spec"]["pdSpec"]["prefillSpec"]["replicas"] == 2
+
+
+@pytest.mark.parametrize(
+    ("data", "found"),
+    [
+        (LLAMA, {"kvBytesPerTokenPerRank": 40_960, "pdBufferBytes": 8_589_934_592, "promptsInBuffer": 12, "gpus": 16, "nodes": 2}),
+        (LLAMA | {"disaggregated": False}, {"gpus": 16, "nodes": 2}),
+        (
+            LLAMA | {"model": {"name": "our-own", "s3": {"bucket": "my-models"}}},
+            {"notSized": "the catalog does not know this model (our-own)"},
+        ),
+    ],
+)
+def test_the_sizes_are_plain_numbers_to_export(data: dict[str, Any], found: dict[str, Any]) -> None:
+    def program() -> None:
+        made = endpoint(data)()
+        pulumi.export("sizing", made.sizing)
+        assert found.items() <= {key: value.partition(";")[0] if key == "notSized" else value for key, value in made.sizing.items()}.items()
+
+    run_program(program)

@@ -104,7 +104,7 @@ def size_endpoint(serving: Serving, workload: Workload | None = None, prices: Pr
     if cost:
         sections.append(cost)
     missing.extend(why)
-    return SizingReport(serving, workload, tuple(sections), _problems(serving, workload), tuple(missing), published_points(serving))
+    return SizingReport(serving, workload, tuple(sections), problems(serving, workload), tuple(missing), published_points(serving))
 
 
 def _of(label: str, quantity: Quantity) -> Quantity:
@@ -212,14 +212,17 @@ def _cost_section(serving: Serving, workload: Workload | None, prices: PriceList
     return Section("Cost", tuple(quantities)), []
 
 
-def _problems(serving: Serving, workload: Workload | None) -> tuple[str, ...]:
+def problems(serving: Serving, workload: Workload | None = None, *, colocated: bool = False) -> tuple[str, ...]:
+    """What does not fit, and what only just does. `colocated`: one kind of pod does both, without a PD buffer."""
     found: list[str] = []
     too_long = workload.input.share_from(serving.max_model_len) if workload else 0.0
     if too_long:
         found.append(
             f"{too_long:.1%} of the prompts leave no room for an answer in max-model-len {serving.max_model_len:,}: vLLM refuses them"
         )
-    budgets = {"prefill": serving.prefill_budget, "decode": serving.decode_budget}
+    if colocated:
+        serving = replace(serving, pd_buffer_bytes=0)
+    budgets = {"prefill": serving.prefill_budget, "decode": serving.decode_budget} if not colocated else {"pod": serving.decode_budget}
     for role, budget in budgets.items():
         if budget.kv_pool_bytes <= 0:
             found.append(f"{role}: weights and activations do not fit vLLM's share of the GPU, {_size(-budget.kv_pool_bytes)} are missing")
@@ -232,6 +235,8 @@ def _problems(serving: Serving, workload: Workload | None) -> tuple[str, ...]:
             found.append(f"{role}: the PD buffer does not fit beside vLLM's share, {_size(-budget.headroom_bytes)} are missing")
         elif budget.buffer_fit is Fit.MARGINAL:
             found.append(f"{role}: only {_size(budget.headroom_bytes)} stay free beside vLLM's share and the PD buffer")
+    if colocated:
+        return tuple(found)
     smallest = minimum_pd_buffer_bytes(
         serving.model, serving.max_model_len, serving.tensor_parallel_size, serving.kv_format, serving.chunk_tokens
     )

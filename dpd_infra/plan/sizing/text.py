@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
+from dpd_infra.plan.sizing.buffer import guaranteed_requests
+from dpd_infra.plan.sizing.memory import MemoryBudget
+from dpd_infra.plan.sizing.outcome import colocated as as_one
+from dpd_infra.plan.sizing.outcome import disaggregated
 from dpd_infra.plan.sizing.quantity import Unit, human
-from dpd_infra.plan.sizing.report import SizingReport
+from dpd_infra.plan.sizing.report import SizingReport, problems
+from dpd_infra.plan.sizing.serving import Serving
 from dpd_infra.plan.sizing.step import PARTS
+from dpd_infra.plan.sizing.workload import Workload
 
 _NAME, _VALUE = 58, 22
 
 
 def report_text(name: str, report: SizingReport, *, explain: bool = False) -> str:
     """The report of one endpoint, with the working of every number where it is wanted."""
-    lines = [_title(name, report)]
+    lines = [_title(name, report.serving)]
     for section in report.sections:
         lines += ["", section.title]
         for each in section.quantities:
@@ -33,27 +42,95 @@ def report_text(name: str, report: SizingReport, *, explain: bool = False) -> st
     return "\n".join(lines)
 
 
-def short_form(name: str, report: SizingReport) -> str:
-    """Three lines: the KV cache and the buffer, the memory of a decode GPU, and what does not fit."""
-    serving, budget = report.serving, report.serving.decode_budget
-    held = next((each for section in report.sections for each in section.quantities if each.name == "guaranteed_requests"), None)
+def short_form(name: str, serving: Serving, workload: Workload | None = None, *, pods: int | None = None) -> str:
+    """A few lines: the KV cache and the buffer, the memory of a decode GPU, what a load gets, and what does not fit.
+
+    `pods`: of an endpoint where one kind of pod does both, and there is no buffer.
+    """
+    budget = _budget(serving, pods)
     room = human(budget.kv_pool_bytes, Unit.BYTES) if budget.kv_pool_bytes > 0 else "no room"
-    cache = (
-        f"  KV cache {human(serving.chunk_bytes // serving.chunk_tokens, Unit.BYTES)} a token and rank; the PD buffer of "
-        f"{human(serving.pd_buffer_bytes, Unit.BYTES)} holds {held.value if held else 0:,} prompts of {serving.max_model_len:,} tokens"
-    )
-    memory = (
-        f"  a decode GPU: weights {human(budget.weights_bytes, Unit.BYTES)}, KV pool {room} ({budget.kv_pool_tokens:,} tokens), "
-        f"{human(budget.headroom_bytes, Unit.BYTES)} free beside the buffer"
-    )
-    lines = [_title(name, report), cache, memory]
-    return "\n".join([*lines, *(f"  {problem}" for problem in report.problems)])
+    token = human(serving.chunk_bytes // serving.chunk_tokens, Unit.BYTES)
+    weights = f"weights {human(budget.weights_bytes, Unit.BYTES)}, KV pool {room} ({budget.kv_pool_tokens:,} tokens)"
+    if pods is not None:
+        lines = [_title(name, serving, pods), f"  KV cache {token} a token and rank; a GPU: {weights}"]
+    else:
+        buffer = f"the PD buffer of {human(serving.pd_buffer_bytes, Unit.BYTES)} holds {_held_prompts(serving):,} prompts"
+        lines = [
+            _title(name, serving),
+            f"  KV cache {token} a token and rank; {buffer} of {serving.max_model_len:,} tokens",
+            f"  a decode GPU: {weights}, {human(budget.headroom_bytes, Unit.BYTES)} free beside the buffer",
+        ]
+    if workload is not None:
+        lines.append(f"  {_under(serving, workload, pods)}")
+    return "\n".join([*lines, *(f"  {problem}" for problem in problems(serving, workload, colocated=pods is not None))])
 
 
-def _title(name: str, report: SizingReport) -> str:
-    serving = report.serving
-    nodes = "node" if serving.nodes == 1 else "nodes"
+def short_data(serving: Serving, workload: Workload | None = None, *, pods: int | None = None) -> dict[str, Any]:
+    """The short form as plain data with camelCase keys, each number with its unit in its name: what a stack exports."""
+    budget = _budget(serving, pods)
+    data: dict[str, Any] = {
+        "model": serving.model.name,
+        "instanceType": serving.instance.name,
+        "gpus": _gpus(serving, pods),
+        "nodes": _nodes(serving, pods),
+        "kvBytesPerTokenPerRank": serving.chunk_bytes // serving.chunk_tokens,
+        "weightsBytesPerRank": budget.weights_bytes,
+        "kvPoolTokens": budget.kv_pool_tokens,
+    }
+    if pods is None:
+        data |= {
+            "pdBufferBytes": serving.pd_buffer_bytes,
+            "promptsInBuffer": _held_prompts(serving),
+            "freeBytesBesideBuffer": budget.headroom_bytes,
+        }
+    return data | {"problems": list(problems(serving, workload, colocated=pods is not None))}
+
+
+def _held_prompts(serving: Serving) -> int:
+    """Prompts of max-model-len that the PD buffer holds; 0 where it holds not one chunk."""
+    if serving.pd_buffer_bytes < serving.chunk_bytes:
+        return 0
+    return guaranteed_requests(
+        serving.model,
+        serving.pd_buffer_bytes,
+        serving.max_model_len,
+        serving.tensor_parallel_size,
+        serving.kv_format,
+        serving.chunk_tokens,
+    )
+
+
+def _budget(serving: Serving, pods: int | None) -> MemoryBudget:
+    """The memory of a GPU that decodes; without the PD buffer where one kind of pod does both."""
+    return serving.decode_budget if pods is None else replace(serving, pd_buffer_bytes=0).decode_budget
+
+
+def _gpus(serving: Serving, pods: int | None) -> int:
+    return serving.gpus if pods is None else pods * serving.tensor_parallel_size
+
+
+def _nodes(serving: Serving, pods: int | None) -> int:
+    return -(-_gpus(serving, pods) // serving.instance.gpus)
+
+
+def _under(serving: Serving, workload: Workload, pods: int | None) -> str:
+    """What a load gets, in one line."""
+    try:
+        found = disaggregated(serving, workload) if pods is None else as_one(serving, workload, max(1, pods))
+    except ValueError as error:
+        return f"under its load: not modelled, {error}"
+    if not found.keeps_up:
+        return f"under its load: does not keep up, {found.limited_by} gives way at {found.requests_per_second:,.2f} requests a second"
     return (
-        f"{name}: {serving.model.name} on {serving.instance.name}, TP {serving.tensor_parallel_size}, {serving.prefillers} prefill + "
-        f"{serving.decoders} decode = {serving.gpus} GPUs, {serving.nodes} {nodes}"
+        f"under its load: TTFT {human(found.ttft_seconds, Unit.SECONDS)} and TPOT {human(found.tpot_seconds, Unit.SECONDS)} in the mean, "
+        f"{found.output_tokens_per_second:,.0f} output tokens a second (modelled)"
+    )
+
+
+def _title(name: str, serving: Serving, pods: int | None = None) -> str:
+    what = f"{serving.prefillers} prefill + {serving.decoders} decode" if pods is None else f"{pods} colocated"
+    gpus, nodes = _gpus(serving, pods), _nodes(serving, pods)
+    return (
+        f"{name}: {serving.model.name} on {serving.instance.name}, TP {serving.tensor_parallel_size}, {what} = {gpus} GPUs, "
+        f"{nodes} {'node' if nodes == 1 else 'nodes'}"
     )

@@ -11,7 +11,8 @@ import pytest
 from dpd_infra.cli.size import main
 from dpd_infra.plan.sizing.report import size_endpoint
 from dpd_infra.plan.sizing.text import short_form
-from dpd_infra.sizing import Changes, NotSizedError, manifests, sized_endpoint
+from dpd_infra.plan.sizing.workload import Lengths, Workload
+from dpd_infra.sizing import Changes, NotSizedError, manifests, short_sizing, sized_endpoint
 from dpd_infra.spec.yaml_source import YamlProblem
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -236,9 +237,30 @@ def test_a_file_that_is_no_yaml_is_refused(tmp_path: Path) -> None:
 
 def test_the_short_form_is_a_title_two_lines_and_what_does_not_fit() -> None:
     name, manifest, *_ = next(iter(manifests(PROD)))
-    report = size_endpoint(sized_endpoint(name, manifest, Changes(pd_buffer_bytes=64 * 1024**3)).serving)
-    lines = short_form(name, report).splitlines()
+    serving = sized_endpoint(name, manifest, Changes(pd_buffer_bytes=64 * 1024**3)).serving
+    report = size_endpoint(serving)
+    lines = short_form(name, serving).splitlines()
     assert lines[0].startswith("llama-70b-documents: ")
     assert "holds 51 prompts of 32,768 tokens" in lines[1]
     assert len(lines) == 3 + len(report.problems)
     assert any("does not fit" in line for line in lines)
+
+
+def test_the_short_form_of_a_colocated_endpoint_has_no_buffer(tmp_path: Path) -> None:
+    path = tmp_path / "endpoint.yaml"
+    path.write_text(MANIFEST.split("  pdSpec:", maxsplit=1)[0] + "  replicas: 1\n")
+    name, manifest, *_ = next(iter(manifests(path)))
+    short = short_sizing(name, manifest, Workload(Lengths.constant(4096), Lengths.constant(256), concurrency=8))
+    assert "TP 8, 1 colocated = 8 GPUs, 1 node" in short.text
+    assert "buffer" not in short.text
+    assert "under its load: TTFT" in short.text
+    assert (short.data["gpus"], short.data["nodes"], "pdBufferBytes" in short.data) == (8, 1, False)
+
+
+def test_what_cannot_be_sized_is_one_line_of_the_short_form(tmp_path: Path) -> None:
+    path = tmp_path / "endpoint.yaml"
+    path.write_text(MANIFEST.replace("Llama-3.3-70B-Instruct", "our-own").replace("llama-70b", "own"))
+    name, manifest, *_ = next(iter(manifests(path)))
+    short = short_sizing(name, manifest)
+    assert short.text.startswith("llama: not sized, the catalog does not know this model")
+    assert list(short.data) == ["notSized"]
