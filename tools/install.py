@@ -1,7 +1,7 @@
 """Set-up of a machine that has only Python and perhaps Go: uv, the virtual environment, and the pinned tools of `tools/`.
 
 Run from the Makefile with the system's Python, so it uses the standard library alone. Each step looks first and does nothing when
-nothing is to be done. What it installs goes into `.tools/bin` and `.venv` of this folder, nowhere else.
+nothing is to be done. What it installs goes into `.tools` and `.venv` of this folder, nowhere else.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from urllib.parse import unquote
 
 ROOT = Path(__file__).resolve().parent.parent
 BIN = ROOT / ".tools" / "bin"
+PLUGINS = ROOT / ".tools" / "plugins"
 VENV = ROOT / ".venv"
 SECONDS_BETWEEN_LINES = 30
 MINIMUM_UV = (0, 5, 0)
@@ -60,6 +61,13 @@ class GoTool:
     """What the linker writes into which variable: `{version}` as in go.mod, `{numbers}` its parts."""
     version_argument: str = "version"
     """What makes the command print its version."""
+    is_plugin: bool = False
+    """Whether it stays off PATH: a Pulumi CLI takes a provider that it finds there, for real stacks too."""
+
+    @property
+    def built(self) -> Path:
+        """Where our own build of it stands."""
+        return (PLUGINS if self.is_plugin else BIN) / self.name
 
     @property
     def folder(self) -> Path:
@@ -134,6 +142,7 @@ GO_TOOLS = {
         package="dpd-infra.local/tools/pulumi-resource-kubernetes",
         version_variables=(("main.version", "{version}"),),
         minutes=10,
+        is_plugin=True,
         minimum=None,  # asking another build for its version would start its server
         advice="install Go 1.26 or later, and run this again",
     ),
@@ -267,7 +276,7 @@ def install_venv() -> None:
 
 def install_go_tool(tool: GoTool) -> None:
     """Make sure that the command is on PATH in a version that will do, or build the pinned one into `.tools/bin`."""
-    ours = BIN / tool.name
+    ours = tool.built
     if ours.exists() and version_of(str(ours), tool.version_argument) == numbers(tool.pinned):
         return
     on_path = shutil.which(tool.name, path=os.pathsep.join(path_without_ours()))
@@ -278,10 +287,10 @@ def install_go_tool(tool: GoTool) -> None:
     if go is None:
         least = "".join((" ", ".".join(map(str, tool.minimum)), " or later on PATH")) if tool.minimum else ""
         raise SetupError(f"there is no {tool.name}{least}, and no Go to build it with: {tool.advice}")
-    say(f"Building {tool.name} {tool.pinned} with Go into .tools/bin, once; about {tool.minutes} minutes ...")
+    say(f"Building {tool.name} {tool.pinned} with Go into {ours.parent.relative_to(ROOT)}, once; about {tool.minutes} minutes ...")
     start = time.monotonic()
-    part = BIN / f"{tool.name}.part"
-    BIN.mkdir(parents=True, exist_ok=True)
+    part = ours.with_name(f"{tool.name}.part")
+    part.parent.mkdir(parents=True, exist_ok=True)
     command = [go, "build", "-v", "-trimpath", "-buildvcs=false", "-ldflags", tool.linker_flags, "-o", str(part), tool.package]
     watch_build(command, what=tool.name, cwd=tool.folder)
     part.replace(ours)

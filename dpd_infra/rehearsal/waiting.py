@@ -17,6 +17,8 @@ TIMEOUT_SECONDS = "pulumi.com/timeoutSeconds"
 DEFAULT_TIMEOUT = 600.0
 """Seconds that the provider waits for a custom resource when nothing else is said (pulumi-kubernetes await.go)."""
 
+_ANY_OF = re.compile(r"(.+)\[\?\((@==(?:'[^']*'|\"[^\"]*\")(?:\|\|@==(?:'[^']*'|\"[^\"]*\"))*)\)\]")
+"""A filter that selects children with one of some values, the one kind of filter that is understood here."""
 _STEP = re.compile(r"\.([A-Za-z_][\w-]*)|\[(\d+)\]|\['([^']+)'\]")
 
 
@@ -28,6 +30,8 @@ class Wait:
     path: tuple[str | int, ...] = ()
     value: str | None = None
     """What the path must equal; None where any value will do."""
+    any_of: frozenset[str] = frozenset()
+    """What one of the path's children must equal."""
     condition: str = ""
     """The condition type, for `condition=…`; its status must be `value`."""
 
@@ -37,6 +41,9 @@ class Wait:
             conditions = (item.get("status") or {}).get("conditions") or []
             return any(entry.get("type") == self.condition and str(entry.get("status")).lower() == self.value for entry in conditions)
         found = follow(item, self.path)
+        if self.any_of:
+            children = found.values() if isinstance(found, Mapping) else found if isinstance(found, list) else ()
+            return not self.any_of.isdisjoint(child for child in children if isinstance(child, str))
         return found is not None and (self.value is None or str(found) == self.value)
 
 
@@ -61,16 +68,20 @@ def _parse_one(text: str) -> Wait:
     if text.startswith("condition="):
         kind, _, status = text.removeprefix("condition=").partition("=")
         return Wait(text, condition=kind, value=(status or "True").lower())
-    match = re.fullmatch(r"jsonpath=\{(.+?)\}(?:=(.*))?", text)
+    match = re.fullmatch(r"jsonpath=\{([^{}]+)\}(?:=(.*))?", text)
     if match is None:
         raise SimulatedError(f'expected a "jsonpath=" or "condition=" prefix in {WAIT_FOR}: {text}')
     expression, value = match.groups()
     expression = expression.removeprefix("$")
+    any_of: frozenset[str] = frozenset()
+    if value is None and (filtered := _ANY_OF.fullmatch(expression)):
+        expression = filtered[1]
+        any_of = frozenset(re.findall(r"==['\"]([^'\"]*)['\"]", filtered[2]))
     steps = list(_STEP.finditer(expression))
     if "".join(step.group(0) for step in steps) != expression or not steps:
         raise SimulatedError(f"invalid JSONPath in {WAIT_FOR}: {expression}")
     path = tuple(int(step.group(2)) if step.group(2) else step.group(1) or step.group(3) for step in steps)
-    return Wait(text, path, value.strip("'\"") if value is not None else None)
+    return Wait(text, path, value.strip("'\"") if value is not None else None, any_of)
 
 
 def timeout_of(item: Mapping[str, Any], custom_timeout: float) -> float:

@@ -73,7 +73,8 @@ def _stored_all_the_same(problem: Problem) -> bool:
     """A number beyond 32 bits, which we refuse for the sake of the operator: the server stores it, but where the field can be scaled."""
     bounds = {"minimum": -(2**31), "maximum": 2**31 - 1}
     beyond = isinstance(problem.value, (int, float)) and -(2**63) <= problem.value < 2**63
-    return problem.path[-1] != "replicas" and beyond and problem.keyword in bounds and problem.expected == bounds[problem.keyword]
+    scaled = problem.path in {("spec", "replicas"), ("status", "replicas")}
+    return not scaled and beyond and problem.keyword in bounds and problem.expected == bounds[problem.keyword]
 
 
 def _with_status(version: str) -> str:

@@ -107,7 +107,7 @@ def test_of_a_module_without_versions_the_commit_decides_whether_to_build_again(
     tool = "pulumi-resource-kubernetes"
     assert install(checkout, tool, path=path).returncode == 0
     assert install(checkout, tool, path=path).stdout == ""
-    script(checkout / ".tools" / "bin" / tool, "echo v4.0.0-20250115033456-0123456789ab")
+    script(checkout / ".tools" / "plugins" / tool, "echo v4.0.0-20250115033456-0123456789ab")
     assert "Building" in install(checkout, tool, path=path).stdout
 
 
