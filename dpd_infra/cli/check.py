@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json as json_module
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NoReturn
@@ -28,8 +29,19 @@ class _Parser(argparse.ArgumentParser):
         fail(f"{message}; see dpd check --help", code=WRONG_USAGE)
 
 
+class _Formatter(argparse.HelpFormatter):
+    """Help as wide as the terminal. argparse would load archive formats to ask for its width, each time a parser is made."""
+
+    def __init__(self, prog: str) -> None:
+        try:
+            width = os.get_terminal_size().columns
+        except (OSError, ValueError):
+            width = 80
+        super().__init__(prog, width=width - 2)
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog="dpd check", description=SUMMARY, allow_abbrev=False)
+    parser = _Parser(prog="dpd check", description=SUMMARY, allow_abbrev=False, formatter_class=_Formatter)
     parser.add_argument("paths", nargs="*", metavar="PATH", help="stack files, manifests, folders, - for standard input")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--sarif", action="store_true", help="print SARIF 2.1.0")

@@ -6,7 +6,6 @@ principal, and a grant may be renamed, without a second entry for a principal (E
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -72,4 +71,6 @@ def _union(scopes: list[tuple[str, ...]]) -> tuple[str, ...]:
 
 def principal_label(principal: str) -> str:
     """A stable suffix for the resource name of a principal's access entry: the end of its ARN and a hash of all of it."""
+    import hashlib  # noqa: PLC0415 - OpenSSL is loaded where access is planned
+
     return f"access-{principal.rsplit('/', 1)[-1].lower()}-{hashlib.sha256(principal.encode()).hexdigest()[:8]}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from dataclasses import dataclass
 
@@ -38,6 +37,8 @@ def shorten(text: str, limit: int) -> str:
         raise ValueError(message)
     if len(text) <= limit:
         return text
+    import hashlib  # noqa: PLC0415 - OpenSSL is loaded where a name is too long
+
     digest = hashlib.sha256(text.encode()).hexdigest()[:_HASH_LENGTH]
     return f"{text[: limit - _HASH_LENGTH - 1].rstrip('-.')}-{digest}"
 

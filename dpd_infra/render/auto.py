@@ -14,22 +14,11 @@ from dpd_infra.plan.sizing.load import workload_of
 from dpd_infra.plan.sizing.memory import DEFAULT_GPU_MEMORY_UTILIZATION, DEFAULT_MAX_NUM_BATCHED_TOKENS
 from dpd_infra.plan.sizing.serving import DECODE_MAX_NUM_SEQS, PREFILL_MAX_NUM_SEQS, RoleFlags, Serving
 from dpd_infra.plan.worker_args import WorkerArgs, server_args
+from dpd_infra.render.auto_places import AUTO, PLACES
 from dpd_infra.spec.vocabulary import Role
 
 if TYPE_CHECKING:
     from dpd_infra.spec.endpoint import EndpointSpec
-
-AUTO = "auto"
-
-PLACES: dict[str, tuple[str, ...]] = {
-    "pd_buffer": ("cache", "pd_buffer_bytes"),
-    "gpu_memory_utilization": ("worker", "gpu_memory_utilization"),
-    "prefill_max_num_seqs": ("prefill", "max_num_seqs"),
-    "decode_max_num_seqs": ("decode", "max_num_seqs"),
-    "prefillers": ("prefill", "replicas"),
-    "decoders": ("decode", "replicas"),
-}
-"""Where in the spec each of the numbers stands, by the names of `Autos`."""
 
 _GUIDE: dict[str, Any] = {
     "pd_buffer": DEFAULT_PD_BUFFER_BYTES,

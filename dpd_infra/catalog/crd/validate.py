@@ -21,7 +21,7 @@ Path = tuple[str | int, ...]
 DEPTH_LIMIT = 100
 """Levels of a document that are looked at. The resource itself has under 20; a deeper one is refused rather than followed."""
 
-_LABEL_KEY = re.compile(METADATA["properties"]["labels"]["propertyNames"]["pattern"].removesuffix("$").removeprefix("^"))
+_LABEL_KEY: str = METADATA["properties"]["labels"]["propertyNames"]["pattern"].removesuffix("$").removeprefix("^")
 
 DUPLICATE = "duplicate"
 
@@ -199,8 +199,8 @@ def _problems(error: jsonschema_rs.ValidationError, facts: CrdFacts) -> Iterator
         yield Problem((*path, kind.property), "required", f"{kind.property} is missing", kind.property)
     elif isinstance(kind, jsonschema_rs.ValidationErrorKind.PropertyNames):
         for name in value:
-            if not _LABEL_KEY.fullmatch(name):
-                yield Problem((*path, name), "propertyNames", f"{name!r} is not the name of a label", _LABEL_KEY.pattern, value[name])
+            if not re.fullmatch(_LABEL_KEY, name):
+                yield Problem((*path, name), "propertyNames", f"{name!r} is not the name of a label", _LABEL_KEY, value[name])
     elif isinstance(kind, jsonschema_rs.ValidationErrorKind.AnyOf):
         yield Problem((*path, "name"), "required", "a resource needs a name", "name")
     else:
