@@ -20,7 +20,14 @@ def trust(*services: str) -> str:
 
 
 TRUST = trust("ec2.amazonaws.com")
-POLICY = json.dumps({"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "logs:PutLogEvents", "Resource": "*"}]})
+
+
+def allowing(action: str) -> str:
+    """A policy for one action on everything."""
+    return json.dumps({"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": action, "Resource": "*"}]})
+
+
+POLICY = allowing("logs:PutLogEvents")
 OPERATOR_ACCESS = "arn:aws:iam::aws:policy/AmazonSageMakerHyperPodInferenceAccess"
 DEPLOYER = "arn:aws:iam::123456789012:role/rehearsal-deployer"
 CLUSTER_ADMIN = "arn:aws:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy"
@@ -53,6 +60,8 @@ class RawPlatform:
     operator_subject: str = "hyperpod-inference-system:hyperpod-inference-controller-manager"
     operator_policy: bool = True
     load_balancer_subject: str = "hyperpod-inference-system:aws-load-balancer-controller"
+    driver_action: str = "s3:Get*"
+    load_balancer_action: str = "ec2:*"
     driver_subject: str = "kube-system:s3-csi-driver-sa"
     eks_service: str = "eks.amazonaws.com"
     node_service: str = "sagemaker.amazonaws.com"
@@ -196,14 +205,19 @@ class RawPlatform:
     def _addons(self) -> None:
         after: list[pulumi.Resource] = [self.cluster] if self.hyperpod and self.addons_after_nodes else []
         driver = self._web_role("s3-csi", self.driver_subject)
+        may_read = [aws.iam.RolePolicy("s3-csi", role=driver.name, policy=allowing(self.driver_action))]
+        after = [*after, *may_read]
         addons = [self._addon(name, after, role=driver if "s3" in name else None) for name in self.node_addons]
         self.operator_addon = None
         if not self.operator:
             return
         tls = aws.s3.Bucket("tls", bucket="hyperpod-tls-test", force_destroy=self.tls_force_destroy)
         role = self._web_role("operator", self.operator_subject, name=self.operator_role)
-        attached = [aws.iam.RolePolicyAttachment("operator", role=role.name, policy_arn=OPERATOR_ACCESS)] if self.operator_policy else []
+        attached: list[pulumi.Resource] = []
+        if self.operator_policy:
+            attached.append(aws.iam.RolePolicyAttachment("operator", role=role.name, policy_arn=OPERATOR_ACCESS))
         balancer = self._web_role("alb", self.load_balancer_subject)
+        attached.append(aws.iam.RolePolicy("alb", role=balancer.name, policy=allowing(self.load_balancer_action)))
         values = {
             "executionRoleArn": role.arn,
             "tlsCertificateS3Bucket": tls.bucket,

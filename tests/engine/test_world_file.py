@@ -11,6 +11,8 @@ from dpd_infra.rehearsal import SimulatedAccount
 from dpd_infra.rehearsal.aws import base
 from dpd_infra.rehearsal.errors import SimulatedError
 from dpd_infra.rehearsal.world import World, WorldRefused
+from dpd_infra.rehearsal.world.file import Existing, Quotas
+from tests.docs import Snippet, snippets
 from tests.engine.world_kit import Direct
 
 GOOD = """\
@@ -139,3 +141,17 @@ def test_the_account_persists_and_the_world_is_what_it_is_now(tmp_path: Path) ->
     assert not second.all(base.CLUSTER)
     third = SimulatedAccount(state)
     assert [item.id for item in third.all(base.BUCKET)] == ["own-bucket"], "without a file the world is the default one"
+
+
+WORLDS = [snippet for snippet in snippets("yaml") if snippet.text.startswith(("quotas:", "capacity:", "existing:"))]
+
+
+@pytest.mark.parametrize("snippet", WORLDS, ids=str)
+def test_a_world_in_the_documents_is_one(snippet: Snippet, tmp_path: Path) -> None:
+    SimulatedAccount(world=World.read(write(tmp_path, snippet.text)))
+
+
+def test_the_documents_name_every_key_of_a_world() -> None:
+    text = "".join(snippet.text for snippet in WORLDS)
+    fields = [field for model in (World, Quotas, Existing) for field in model.model_fields.values()]
+    assert not [field.alias for field in fields if f"{field.alias}:" not in text]

@@ -263,6 +263,8 @@ NOT_READY = (
         {"operator_configuration": ("executionRoleArn", "tlsCertificateS3Bucket")},
         "FailedBuildModel: not authorized to perform ec2:CreateSecurityGroup",
     ),
+    Case("s3-driver-permissions", {"driver_action": "s3:ListBucket"}, "not authorized to perform s3:GetObject"),
+    Case("load-balancer-role", {"load_balancer_action": "elasticloadbalancing:*"}, "ingress has no address"),
     Case("load-balancer-role", {"load_balancer_subject": "kube-system:aws-load-balancer-controller"}, "ingress has no address"),
     Case("load-balancer-zone", {"tagged_zones": "b"}, "Target.NotInUse", {"tagged_zones": "ab"}),
     Case("load-balancer-zone", {"tagged_zones": "b"}, "Target.NotInUse", {}),

@@ -167,25 +167,56 @@ def make(program: Program | Callable[[], Any], account: SimulatedAccount | None 
     return World(direct, recording, answers.made)
 
 
-def without(world: World, later: tuple[str, str], first: tuple[str, str]) -> World:
-    """The same account at the moment when `later` is about to be made, with `first` not there yet: what waits for `later` is not there."""
+Key = tuple[str, str]
+"""Type and name of a resource."""
+
+
+def without_edge(world: World, later: Key, first: Key) -> World:
+    """The account when `later` is about to be made too early: its wait for `first` is not there.
+
+    With it goes what `later` waited for through `first` alone, and everything that waits for `later` is not there yet.
+    """
+    before = _ancestors(world.recording, later, cut=first)
+    return _without(world, later, ({first} | _ancestors(world.recording, first)) - before)
+
+
+def without(world: World, later: Key, first: Key) -> World:
+    """The account when `later` is about to be made and `first` is not there, whatever else is."""
+    return _without(world, later, {first})
+
+
+def _without(world: World, later: Key, lost: set[Key]) -> World:
     twin = world.copy()
-    gone = {later, first, *_dependents(world.recording, later)}
-    for key in gone:
+    for key in {later, *lost, *_dependents(world.recording, later)}:
         record = twin.made.get(key)
         if record is not None:
             twin.account.remove(record)
     return twin
 
 
-def _dependents(recording: Recording, of: tuple[str, str]) -> set[tuple[str, str]]:
+def is_implied(world: World, later: Key, first: Key) -> bool:
+    """Whether `later` waits for `first` through others too."""
+    return first in _ancestors(world.recording, later, cut=first)
+
+
+def _ancestors(recording: Recording, of: Key, *, cut: Key | None = None) -> set[Key]:
+    """Everything that a resource waits for; `cut` is a direct wait that is left out."""
+    (start,) = (resource for resource in recording if (resource.type, resource.name) == of)
+    left = [urn for urn in (*start.dependencies, start.provider) if urn in recording and _key(recording, urn) != cut]
+    seen: set[str] = set()
+    while left:
+        urn = left.pop()
+        if urn not in seen:
+            seen.add(urn)
+            resource = recording[urn]
+            left += [other for other in (*resource.dependencies, resource.provider) if other in recording]
+    return {_key(recording, urn) for urn in seen}
+
+
+def _dependents(recording: Recording, of: Key) -> set[Key]:
     """Everything that waits for a resource, directly or through others."""
-    waiting = {resource.urn for resource in recording if (resource.type, resource.name) == of}
-    grown = True
-    while grown:
-        grown = False
-        for resource in recording:
-            if resource.urn not in waiting and waiting & {*resource.dependencies, resource.provider, resource.parent}:
-                waiting.add(resource.urn)
-                grown = True
-    return {(resource.type, resource.name) for resource in recording if resource.urn in waiting} - {of}
+    return {_key(recording, resource.urn) for resource in recording if of in _ancestors(recording, _key(recording, resource.urn))}
+
+
+def _key(recording: Recording, urn: str) -> Key:
+    return recording[urn].type, recording[urn].name

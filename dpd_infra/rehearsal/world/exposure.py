@@ -66,13 +66,28 @@ def _mount(account: SimulatedAccount, eks: Resource, spec: Mapping[str, Any]) ->
     driver = account.first(base.ADDON, clusterName=eks.id, addonName="aws-mountpoint-s3-csi-driver")
     if driver is None or not driver.urn:
         return ""
-    role = str(driver.outputs.get("serviceAccountRoleArn") or "")
-    if role and operators.takes_role(account, eks, role, operators.S3_DRIVER):
-        return ""
-    by_pod_identity = account.all("aws:eks/podIdentityAssociation:PodIdentityAssociation", clusterName=eks.id)
-    by_addon = driver.outputs.get("podIdentityAssociations") or []
-    named = [*(item.outputs.get("serviceAccount") for item in by_pod_identity), *(item.get("serviceAccount") for item in by_addon)]
-    return "" if "s3-csi-driver-sa" in named else rules.DRIVER_ROLE(account=operators.S3_DRIVER)
+    role = account.first(base.ROLE, arn=_pod_identity_role(account, eks, driver))
+    if role is None:
+        arn = str(driver.outputs.get("serviceAccountRoleArn") or "")
+        role = account.first(base.ROLE, arn=arn) if operators.takes_role(account, eks, arn, operators.S3_DRIVER) else None
+    if role is None:
+        return rules.DRIVER_ROLE(account=operators.S3_DRIVER)
+    return "" if _allows(account, role, "s3:GetObject") else rules.DRIVER_PERMISSIONS(account=operators.S3_DRIVER)
+
+
+def _pod_identity_role(account: SimulatedAccount, eks: Resource, driver: Resource) -> str:
+    """The role that EKS Pod Identity gives the S3 driver; empty where it gives none."""
+    namespace, _, name = operators.S3_DRIVER.partition(":")
+    for item in account.all("aws:eks/podIdentityAssociation:PodIdentityAssociation", clusterName=eks.id, namespace=namespace):
+        if item.outputs.get("serviceAccount") == name:
+            return str(item.outputs.get("roleArn"))
+    of_addon = driver.outputs.get("podIdentityAssociations") or []
+    return next((str(item.get("roleArn")) for item in of_addon if item.get("serviceAccount") == name), "")
+
+
+def _allows(account: SimulatedAccount, role: Resource, action: str) -> bool:
+    """Whether a role may do something; one that a world file merely names may do everything."""
+    return role.urn == "world" or trust.allows(account, role, action)
 
 
 def _load_balancer(
@@ -80,8 +95,10 @@ def _load_balancer(
 ) -> str:
     values = operators.values_of(addon)
     if addon.urn and values and operators.value(values, "alb.enabled", default=True) is not False:
-        role = str(operators.value(values, "alb.serviceAccount.roleArn", ""))
-        if not role or not operators.takes_role(account, eks, role, operators.LOAD_BALANCER_CONTROLLER):
+        arn = str(operators.value(values, "alb.serviceAccount.roleArn", ""))
+        role = account.first(base.ROLE, arn=arn)
+        taken = operators.takes_role(account, eks, arn, operators.LOAD_BALANCER_CONTROLLER)
+        if role is None or not taken or not _allows(account, role, "ec2:CreateSecurityGroup"):
             return rules.LOAD_BALANCER_ROLE()
     zones = {node.labels.get(ZONE_LABEL, "") for node in nodes} - {""}
     tagged = {str(subnet.outputs["availabilityZone"]) for subnet in subnets if _is_tagged(account, subnet)}
@@ -100,7 +117,7 @@ def _sagemaker(account: SimulatedAccount, eks: Resource, addon: Resource, key: s
         return rules.ENDPOINT_NAME(arn=f"arn:aws:sagemaker:{eks.region}:{account.id}:endpoint/{name}")
     arn = str(operators.value(operators.values_of(addon), "executionRoleArn", ""))
     role = account.first(base.ROLE, arn=arn) if arn else None
-    if addon.urn and role is not None and role.urn != "world" and not trust.allows(account, role, "ec2:CreateNetworkInterfacePermission"):
+    if addon.urn and role is not None and not _allows(account, role, "ec2:CreateNetworkInterfacePermission"):
         return rules.ENDPOINT_NETWORK()
     used = {subnet for group in groups_on(account, eks.id) for subnet in group.placed}
     known = [account.find(base.SUBNET, subnet, region=eks.region) for subnet in used]

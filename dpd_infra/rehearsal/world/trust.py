@@ -72,11 +72,15 @@ def allows(account: SimulatedAccount, role: Resource, action: str) -> bool:
     return False
 
 
+_NETWORK = ("ec2:CreateNetworkInterfacePermission", "ec2:CreateSecurityGroup")
 MANAGED: Mapping[str, tuple[str, ...]] = {
     "AmazonSageMakerHyperPodInferenceAccess": ("ec2:CreateNetworkInterfacePermission",),
-    "AdministratorAccess": ("ec2:CreateNetworkInterfacePermission",),
-    "PowerUserAccess": ("ec2:CreateNetworkInterfacePermission",),
-    "AmazonEC2FullAccess": ("ec2:CreateNetworkInterfacePermission",),
+    "AdministratorAccess": (*_NETWORK, "s3:GetObject"),
+    "PowerUserAccess": (*_NETWORK, "s3:GetObject"),
+    "AmazonEC2FullAccess": _NETWORK,
+    "AmazonVPCFullAccess": ("ec2:CreateSecurityGroup",),
+    "AmazonS3FullAccess": ("s3:GetObject",),
+    "AmazonS3ReadOnlyAccess": ("s3:GetObject",),
 }
 """Of AWS's own policies, which of the actions that this world asks for they allow (managed policy reference)."""
 

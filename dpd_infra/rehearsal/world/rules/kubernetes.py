@@ -168,7 +168,7 @@ TARGET_ZONE = WorldRule(
 )
 LOAD_BALANCER_ROLE = WorldRule(
     "load-balancer-role",
-    "The load balancer controller has a role that trusts its service account.",
+    "The load balancer controller has a role that trusts its service account and lets it make security groups.",
     "ingress has no address: FailedBuildModel: not authorized to perform ec2:CreateSecurityGroup",
     _TERRAFORM_README,
     verbatim=False,
@@ -183,6 +183,13 @@ DRIVER_ROLE = WorldRule(
     "s3-driver-role",
     "The S3 driver mounts with a role that trusts its service account.",
     "MountVolume.SetUp failed: Not authorized to perform sts:AssumeRoleWithWebIdentity ({account} has no role that trusts it)",
+    SETUP_GUIDE,
+    verbatim=False,
+)
+DRIVER_PERMISSIONS = WorldRule(
+    "s3-driver-permissions",
+    "The S3 driver's role may read objects.",
+    "MountVolume.SetUp failed: the role of {account} is not authorized to perform s3:GetObject",
     SETUP_GUIDE,
     verbatim=False,
 )
