@@ -209,15 +209,6 @@ def test_the_log_group_comes_before_the_cluster_that_would_make_it_itself() -> N
     assert "ResourceAlreadyExistsException: The specified log group already exists" in found[1]
 
 
-def test_a_wait_may_carry_another_one() -> None:
-    """The NAT gateway names no internet gateway: it waits for the route to it, and without that wait it may come first."""
-    world = platform()
-    found = outcome(world, find(world.recording, "network-nat"), find(world.recording, "network-public-default"))
-    assert found is not None
-    assert found[0] == NOW
-    assert "Gateway.NotAttached" in found[1]
-
-
 def test_destroying_in_the_order_of_the_graph_meets_nothing_that_is_still_needed() -> None:
     world = platform().copy()
     recording = platform().recording
