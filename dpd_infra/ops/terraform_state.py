@@ -64,7 +64,9 @@ def from_terraform(state: Mapping[str, Any], cluster: str | None = None) -> Live
 def _cluster(state: Mapping[str, Any], wanted: str | None) -> Mapping[str, Any]:
     clusters = [item for item in _attributes(state, _CLUSTER) if wanted in (None, item.get("cluster_name"), item.get("cluster_arn"))]
     if len(clusters) != 1:
-        names = ", ".join(str(item.get("cluster_name")) for item in _attributes(state, _CLUSTER)) or "none"
+        names = ", ".join(str(item.get("cluster_name")) for item in _attributes(state, _CLUSTER))
+        if not names:
+            raise EstateUnreadable(f"the state holds no {_CLUSTER}: it is not the one of a HyperPod cluster's makers")
         asked = f"{wanted} is not one of them" if wanted else "name one"
         raise EstateUnreadable(f"the state has these {_CLUSTER}: {names}; {asked}")
     return clusters[0]

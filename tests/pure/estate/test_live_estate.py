@@ -211,7 +211,7 @@ def test_a_terraform_state_says_the_same_of_a_cluster_as_the_api() -> None:
     [
         ({"version": 3}, "no Terraform state of version 4: version 3"),
         ({}, "version None"),
-        (without("awscc_sagemaker_cluster"), "these awscc_sagemaker_cluster: none; name one"),
+        (without("awscc_sagemaker_cluster"), "the state holds no awscc_sagemaker_cluster"),
         (without("aws_eks_cluster"), f"no aws_eks_cluster with the ARN {EKS_ARN}"),
         (without("aws_subnet"), "which zone subnet-1 is in"),
     ],
