@@ -150,6 +150,10 @@ class SimulatedAccount:
         self.refusals: list[Refusal] = []
         self.warnings: list[tuple[str, str]] = []
         """URN and text of what the simulated services warned of."""
+        self.number = ACCOUNT_ID
+        """The twelve-digit account number."""
+        self.deployer = ""
+        """The ARN of whoever deploys, where it is another than the account's own `rehearsal-deployer`."""
         self.lock = threading.RLock()
         faults = [fail_on] if isinstance(fail_on, int | Failure) else list(fail_on)
         self.failures = [Failure(skip=fault - 1) if isinstance(fault, int) else fault for fault in faults]
@@ -164,17 +168,19 @@ class SimulatedAccount:
     @property
     def id(self) -> str:
         """The twelve-digit account number."""
-        return ACCOUNT_ID
+        return self.number
 
     @property
     def deployer_role_arn(self) -> str:
         """The IAM role behind the simulated caller."""
-        return f"arn:aws:iam::{ACCOUNT_ID}:role/{DEPLOYER_ROLE}"
+        return self.deployer or f"arn:aws:iam::{self.number}:role/{DEPLOYER_ROLE}"
 
     @property
     def caller_arn(self) -> str:
         """The session that makes the calls."""
-        return f"arn:aws:sts::{ACCOUNT_ID}:assumed-role/{DEPLOYER_ROLE}/session"
+        if ":role/" not in self.deployer_role_arn:
+            return self.deployer_role_arn
+        return f"arn:aws:sts::{self.number}:assumed-role/{self.deployer_role_arn.rsplit('/', 1)[-1]}/session"
 
     def hex(self, prefix: str, *seed: str, length: int = 17) -> str:
         """A new id such as `vpc-0f3a…`: stable for the same history of the account, never given twice."""
@@ -276,6 +282,8 @@ class SimulatedAccount:
         state = {
             "version": 1,
             "serial": self._serial,
+            "number": self.number,
+            "deployer": self.deployer,
             "resources": [vars(resource) for resource in self._resources.values()],
         }
         handle, name = tempfile.mkstemp(dir=self.path.parent, prefix=f"{self.path.name}.")
@@ -290,6 +298,7 @@ class SimulatedAccount:
     def _load(self, path: Path) -> None:
         state = json.loads(path.read_text(encoding="utf-8"))
         self._serial = state["serial"]
+        self.number, self.deployer = state.get("number", ACCOUNT_ID), state.get("deployer", "")
         for fields in state["resources"]:
             resource = Resource(**fields)
             self._resources[(resource.type, resource.region, resource.cluster, resource.id)] = resource

@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import Any
 
 from dpd_infra.rehearsal.wire import Asset, Unknown
+from dpd_infra.rehearsal.workspace import STAND_IN
 
 _PLAIN_KEY = re.compile(r"^[A-Za-z_$][A-Za-z0-9_$]*$")
 _INDEX = re.compile(r'\[(?:\d+|"(?:[^"\\]|\\.)*")\]')
@@ -61,6 +62,8 @@ def _at_or_below(path: str, root: str) -> bool:
 
 
 def _walk(old: Any, new: Any, path: str, unordered: frozenset[str]) -> Iterator[tuple[str, Change]]:
+    if isinstance(old, str) and old == STAND_IN:
+        return  # an exported state's encrypted value: what it was, nobody here can say
     if isinstance(old, Mapping) and isinstance(new, Mapping):
         for key in sorted({*old, *new} - {DEFAULTS_KEY}):
             yield from _walk_member(old.get(key), new.get(key), _member(path, key), unordered)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
@@ -19,8 +18,10 @@ from pulumi.automation import events
 
 from dpd_infra.plan.project import Project
 from dpd_infra.rehearsal.account import SimulatedAccount
+from dpd_infra.rehearsal.checkpoint import Checkpoint
 from dpd_infra.rehearsal.environment import hermetic, process_environment
 from dpd_infra.rehearsal.host import OnEvent, serve
+from dpd_infra.rehearsal.kill_switch import Killed, KillSwitch
 from dpd_infra.rehearsal.program import ONE_AT_A_TIME, Program, ProgramRun, split_output
 from dpd_infra.rehearsal.server import ProviderServers
 from dpd_infra.rehearsal.wire import SECRET_SIGNATURE, SIGNATURE_KEY, UNKNOWN_TEXT
@@ -81,6 +82,8 @@ class Outcome:
     """How the connection to the engine ended, where it ended before the program."""
     program_output: str = ""
     duration_seconds: float = 0
+    killed: bool = False
+    """Whether the engine was killed in the middle."""
 
     def count(self, *ops: str) -> int:
         """How many resources took one of these steps."""
@@ -162,6 +165,8 @@ class Engine:
     on_event: OnEvent | None = None
     secret_config: Mapping[str, str] = field(default_factory=dict)
     """Config values to store encrypted, by `namespace:key.path[0]`."""
+    kill_after: int | None = None
+    """The engine is killed when the account has done so many changes of this run, before it hears of the last one."""
 
     def run(self, action: Action, program: Program) -> Outcome:
         """Run one operation to its end. A failed operation is an `Outcome` with an `error`, not an exception."""
@@ -179,7 +184,9 @@ class Engine:
             with process_environment(self.pulumi, variables), split_output(), serve(run, take) as arguments:
                 try:
                     self._prepare()
-                    self._cli(*_COMMANDS[action], *arguments)
+                    self._operate(*_COMMANDS[action], *arguments, *self._plan_argument(action))
+                except Killed as killed:
+                    outcome.killed, outcome.error = True, str(killed)
                 except subprocess.CalledProcessError as error:
                     outcome.error = _COLOUR.sub("", f"{error.stdout}{error.stderr}").strip() or str(error)
         self.account.save()
@@ -188,34 +195,79 @@ class Engine:
         outcome.duration_seconds = time.monotonic() - begun
         return outcome
 
+    def command(self, *arguments: str) -> str:
+        """Run a command of the CLI that runs no program, such as `import`, with the simulated providers; answers what it printed.
+
+        Raises `subprocess.CalledProcessError`.
+        """
+        idle = ProgramRun(lambda: None, self.project)
+        with ONE_AT_A_TIME, ProviderServers(self.account) as servers:
+            variables = hermetic(self.state_dir, servers.debug_providers)
+            with process_environment(self.pulumi, variables), serve(idle, lambda _: None) as (host, *_):
+                self._prepare()
+                # Even so the CLI asks for the language of the project.
+                os.environ["PULUMI_DEBUG_LANGUAGES"] = f"python:{host.rpartition(':')[2]}"
+                return self._cli(*arguments)
+
     @property
-    def has_resources(self) -> bool:
-        """Whether an earlier operation left anything in the stack's state."""
-        name = yaml.safe_load((self.work_dir / "Pulumi.yaml").read_text(encoding="utf-8"))["name"]
-        checkpoint = self.state_dir / "backend" / ".pulumi" / "stacks" / name / f"{self.stack}.json"
-        if not checkpoint.exists():
-            return False
-        latest = json.loads(checkpoint.read_text(encoding="utf-8"))["checkpoint"].get("latest") or {}
-        return bool(latest.get("resources"))
+    def project_name(self) -> str:
+        """The name in the workspace's Pulumi.yaml."""
+        return str(yaml.safe_load((self.work_dir / "Pulumi.yaml").read_text(encoding="utf-8"))["name"])
+
+    @property
+    def checkpoint(self) -> Checkpoint:
+        """The stack's state."""
+        return Checkpoint.of(self.state_dir, self.project_name, self.stack)
+
+    @property
+    def plan_file(self) -> Path:
+        """Where a preview leaves what it would register."""
+        return self.work_dir / "plan.json"
+
+    def _plan_argument(self, action: Action) -> tuple[str, ...]:
+        if action != "preview":
+            return ()
+        self.plan_file.unlink(missing_ok=True)
+        return ("--save-plan", str(self.plan_file))
 
     def _prepare(self) -> None:
         """Make the stack where the backend does not have it yet, and store the secrets of its configuration."""
-        name = yaml.safe_load((self.work_dir / "Pulumi.yaml").read_text(encoding="utf-8"))["name"]
-        backend = self.state_dir / "backend" / ".pulumi"
         # A run that was killed leaves the engine's lock behind; the rehearsal's own lock says that nobody else runs.
-        shutil.rmtree(backend / "locks", ignore_errors=True)
-        if not (backend / "stacks" / name / f"{self.stack}.json").exists():
+        shutil.rmtree(self.state_dir / "backend" / ".pulumi" / "locks", ignore_errors=True)
+        if not self.checkpoint.file.exists():
             self._cli("stack", "init")
         if self.secret_config:
             pairs = [part for key, value in self.secret_config.items() for part in ("--secret", f"{key}={value}")]
             self._cli("config", "set-all", "--path", *pairs)
 
-    def _cli(self, *arguments: str) -> None:
-        """Run one command of the CLI to its end. Raises `subprocess.CalledProcessError`."""
+    def _operate(self, *arguments: str) -> None:
+        """Run an operation, and kill the engine in it if that was asked for. Raises `Killed` and `subprocess.CalledProcessError`."""
+        if self.kill_after is None:
+            self._cli(*arguments)
+            return
+        with KillSwitch(self.account, self.kill_after) as switch:
+            try:
+                self._cli(*arguments, switch=switch)
+            except subprocess.CalledProcessError:
+                if switch.fired:
+                    raise Killed(self.kill_after) from None
+                raise
+
+    def _cli(self, *arguments: str, switch: KillSwitch | None = None) -> str:
+        """Run one command of the CLI to its end; answers what it printed. Raises `subprocess.CalledProcessError`."""
         command = [str(self.pulumi), *arguments, "--stack", self.stack, "--non-interactive", "--color", "never"]
         # The events are among the CLI's debugging flags.
         environment = {**os.environ, "PULUMI_DEBUG_COMMANDS": "true"}
-        subprocess.run(command, cwd=self.work_dir, env=environment, check=True, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+        piped = subprocess.PIPE
+        with subprocess.Popen(
+            command, cwd=self.work_dir, env=environment, stdout=piped, stderr=piped, stdin=subprocess.DEVNULL, text=True
+        ) as process:
+            if switch is not None:
+                switch.arm(process)
+            out, err = process.communicate()
+        if process.returncode:
+            raise subprocess.CalledProcessError(process.returncode, command, out, err)
+        return out
 
 
 _COMMANDS: Mapping[Action, tuple[str, ...]] = {

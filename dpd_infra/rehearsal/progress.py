@@ -6,13 +6,16 @@ import threading
 import time
 from collections import Counter
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from pulumi.automation import events
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.spinner import Spinner
 from rich.text import Text
+
+if TYPE_CHECKING:
+    from dpd_infra.rehearsal.faults import Trial
 
 _SIGNS = {
     "create": ("+", "green", "created"),
@@ -105,6 +108,34 @@ class ProgressDisplay:
         if len(working) > _SHOWN:
             lines.append(Text(f"  and {len(working) - _SHOWN} more", style="dim"))
         return Group(*lines)
+
+
+class TrialDisplay:
+    """Call it with how many faults are done, how many there are, and the last one; use it as a context manager around the drill.
+
+    On a terminal it redraws one line; elsewhere it prints a line for each.
+    """
+
+    def __init__(self, console: Console | None = None, *, title: str = "") -> None:
+        self.console = console or Console(stderr=True, soft_wrap=True)
+        self._status = self.console.status(f"{title}: the stack comes up once without a fault")
+        self.title = title
+
+    def __enter__(self) -> Self:
+        if self.console.is_terminal:
+            self._status.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if self.console.is_terminal:
+            self._status.stop()
+
+    def __call__(self, done: int, total: int, trial: Trial) -> None:
+        if self.console.is_terminal:
+            self._status.update(f"{self.title}: {done} of {total}, last {trial.name}")
+        else:
+            word = "converged" if trial.ok else "did not converge"
+            self.console.print(f"{done} of {total}: {trial.name} ({trial.type}) {word}", markup=False, highlight=False)
 
 
 def _is_default_provider(metadata: events.StepEventMetadata) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import fcntl
 import re
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,9 +16,10 @@ from dpd_infra.rehearsal.account import SimulatedAccount
 from dpd_infra.rehearsal.engine import STACK_TYPE, Action, Diagnostic, Engine, Outcome, Step
 from dpd_infra.rehearsal.environment import find_pulumi
 from dpd_infra.rehearsal.host import OnEvent
-from dpd_infra.rehearsal.program import ENGINE_IS_GONE, as_program_host, project_program
+from dpd_infra.rehearsal.program import ENGINE_IS_GONE, Program, as_program_host, project_program
 from dpd_infra.rehearsal.recovery import recoverable_run
 from dpd_infra.rehearsal.server import PACKAGES
+from dpd_infra.rehearsal.state_graph import StateGraph
 from dpd_infra.rehearsal.workspace import ProjectFiles, write_workspace
 
 DEFAULT_STATE_DIR = Path(".dpd") / "rehearsal"
@@ -47,6 +48,10 @@ class RehearsalResult:
     diagnostics: tuple[Diagnostic, ...] = ()
     program_output: str = ""
     """What the program printed."""
+    before: StateGraph = field(default_factory=StateGraph, repr=False)
+    """The stack before the operation, as a graph."""
+    after: StateGraph = field(default_factory=StateGraph, repr=False)
+    """The stack after it; after a preview or a failure, what the program asks for."""
 
     @property
     def changes(self) -> int:
@@ -61,6 +66,14 @@ class RehearsalFailed(Exception):
         super().__init__(message)
         self.result = result
         self.message = message
+
+
+@dataclass(frozen=True)
+class Session:
+    """An engine and the program of the project, with the state folder held."""
+
+    engine: Engine
+    program: Program
 
 
 class RehearsalBusy(Exception):
@@ -81,6 +94,11 @@ class Rehearsal:
     state_dir: Path | None = None
     account: SimulatedAccount | None = None
     on_event: OnEvent | None = field(default=None, kw_only=True)
+
+    @property
+    def folder(self) -> Path:
+        """Where the rehearsal keeps its state."""
+        return (self.state_dir or self.project_dir / DEFAULT_STATE_DIR).resolve()
 
     def up(self) -> RehearsalResult:
         """Create or update everything. Raises `RehearsalFailed`."""
@@ -106,6 +124,17 @@ class Rehearsal:
                     shutil.rmtree(item) if item.is_dir() else item.unlink()
 
     def _run(self, action: Action) -> RehearsalResult:
+        with self.session() as session:
+            before = StateGraph.of(session.engine.checkpoint.resources)
+            outcome = operate(session.engine, action, session.program)
+            result = replace(result_of(outcome), before=before, after=_after(session, action, outcome))
+        if outcome.error is not None:
+            raise RehearsalFailed(result, failure_message(outcome))
+        return result
+
+    @contextmanager
+    def session(self) -> Iterator[Session]:
+        """Everything that operations need, while nobody else rehearses in the state folder. Clears up after a run that was killed."""
         pulumi = find_pulumi(self.project_dir)
         files = ProjectFiles.read(self.project_dir, self.stack)
         with self._locked() as state_dir:
@@ -122,15 +151,11 @@ class Rehearsal:
                 secret_config=write_workspace(files, work_dir),
             )
             with recoverable_run(state_dir, account), as_program_host(files.root, files.main):
-                outcome = _operate(engine, action, project_program(files.root, files.main))
-        result = result_of(outcome)
-        if outcome.error is not None:
-            raise RehearsalFailed(result, failure_message(outcome))
-        return result
+                yield Session(engine, project_program(files.root, files.main))
 
     @contextmanager
     def _locked(self) -> Iterator[Path]:
-        state_dir = (self.state_dir or self.project_dir / DEFAULT_STATE_DIR).resolve()
+        state_dir = self.folder
         state_dir.mkdir(parents=True, exist_ok=True)
         with (state_dir / _LOCK).open("w", encoding="utf-8") as lock:
             try:
@@ -144,17 +169,29 @@ _LOCK = "lock"
 _PREVIEWS: Mapping[Action, Action] = {"up": "preview", "destroy": "preview-destroy"}
 
 
-def _operate(engine: Engine, action: Action, program: Callable[[], None]) -> Outcome:
+def operate(engine: Engine, action: Action, program: Program) -> Outcome:
     """Run an operation as the plain command does: its preview first, and nothing at all where that fails, say for a protected resource.
 
     A stack without resources is not previewed: there is nothing that a half-done operation could take away.
     """
     preview = _PREVIEWS.get(action)
-    if preview is not None and engine.has_resources:
+    if preview is not None and engine.checkpoint.resources:
         shown = replace(engine, on_event=None).run(preview, program)
         if shown.error is not None:
             return shown
     return engine.run(action, program)
+
+
+def _after(session: Session, action: Action, outcome: Outcome) -> StateGraph:
+    """What there is after an operation; where it is only known in words, after a preview or a failure, what the program asks for."""
+    engine = session.engine
+    if action in ("up", "preview") and (action == "preview" or outcome.error is not None):
+        if action == "up":
+            replace(engine, on_event=None, kill_after=None, account=engine.account.fork()).run("preview", session.program)
+        asked = StateGraph.of_plan(engine.plan_file, StateGraph.of(engine.checkpoint.resources))
+        if asked.nodes:
+            return asked
+    return StateGraph.of(engine.checkpoint.resources)
 
 
 _SEVERAL = re.compile(r"\d+ errors? occurred:")

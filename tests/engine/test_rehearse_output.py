@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dpd_infra.cli.rehearse import _show
+from dpd_infra.cli._rehearse_display import show
 from dpd_infra.rehearsal.engine import Step
 from dpd_infra.rehearsal.program import project_program, summary_of
 from dpd_infra.rehearsal.runner import RehearsalResult
@@ -25,7 +25,7 @@ def step(kind: str, name: str, op: str) -> Step:
 
 def shown(capsys: pytest.CaptureFixture[str], *steps: Step, outputs: dict[str, Any]) -> str:
     result = RehearsalResult("up", 1, 0, 0, 1, 1, outputs, frozenset(), steps, (), 1.0)
-    _show(result, StackSpec.from_file(STACK), "dev")
+    show(result, StackSpec.from_file(STACK), "dev")
     return capsys.readouterr().out
 
 

@@ -27,6 +27,16 @@ def _session_context(account: SimulatedAccount, settings: Mapping[str, Any], arg
     if session is None:
         return {"arn": arn, "id": arn, "issuerArn": arn, "issuerId": "", "issuerName": "", "sessionName": ""}
     partition, number, role, name = session.groups()
+    if arn == account.caller_arn:
+        # A session's ARN leaves out the role's path; IAM knows it.
+        return {
+            "arn": arn,
+            "id": arn,
+            "issuerArn": account.deployer_role_arn,
+            "issuerId": "AROAREHEARSAL",
+            "issuerName": role,
+            "sessionName": name,
+        }
     issuer = f"arn:{partition}:iam::{number}:role/{role}"
     return {"arn": arn, "id": arn, "issuerArn": issuer, "issuerId": "AROAREHEARSAL", "issuerName": role, "sessionName": name}
 

@@ -1,0 +1,279 @@
+"""`dpd rehearse` at work: which rehearsal the options ask for, and where its report goes."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import shutil
+import sys
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import typer
+
+from dpd_infra.cli._output import FAILED, WRONG_USAGE, fail, print_json, refuse
+from dpd_infra.stack import StackSpec
+
+if TYPE_CHECKING:
+    from dpd_infra.rehearsal import Failure, Rehearsal, RehearsalFailed
+    from dpd_infra.rehearsal.engine import Action, Outcome, Step
+    from dpd_infra.rehearsal.faults import Trial
+    from dpd_infra.rehearsal.progress import ProgressDisplay
+    from dpd_infra.rehearsal.report import Report
+    from dpd_infra.rehearsal.world import World
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the command line says."""
+
+    root: Path
+    stack: str
+    stack_file: Path
+    spec: StackSpec
+    action: Action
+    fault: str | None
+    fail_each: bool
+    kill_at: int | None
+    exported: Path | None
+    world: Path | None
+    timeline: bool
+    keep: Path | None
+    html: Path | None
+    reset: bool
+    as_json: bool
+
+    @property
+    def state_dir(self) -> Path:
+        """What is deployed is rehearsed beside the project's own rehearsals."""
+        return self.root / ".dpd" / ("rehearsal" if self.exported is None else "rehearsal-from-state")
+
+
+def rehearse(asked: Asked) -> None:
+    """Run the rehearsal and tell of it. Ends the command with exit code 1 where something failed."""
+    from dpd_infra.rehearsal import ProjectNotFound, PulumiNotFound, RehearsalBusy, RehearsalFailed, SimulatedAccount
+    from dpd_infra.rehearsal.from_state import StateRefused
+
+    world = _world(asked)
+    asked = replace(asked, root=asked.root.resolve())
+    try:
+        rehearsal = _rehearsal(asked)
+        notes = _begin(asked, rehearsal, world)
+        rehearsal.account = SimulatedAccount(rehearsal.folder / "account.json", world=world)
+        if asked.fail_each:
+            report = _fail_each(asked, rehearsal, world)
+        elif asked.kill_at is not None:
+            report = _kill(asked, rehearsal)
+        else:
+            report = _operate(asked, rehearsal)
+    except (PulumiNotFound, ProjectNotFound, RehearsalBusy, ValueError) as error:
+        fail(str(error), as_json=asked.as_json)
+    except StateRefused as error:
+        fail(str(error), as_json=asked.as_json, code=WRONG_USAGE)
+    except RehearsalFailed as error:
+        # What was asked for could not even begin.
+        fail(error.message, as_json=asked.as_json)
+    _tell(asked, replace(report, notes=(*notes, *report.notes)), rehearsal)
+
+
+def _world(asked: Asked) -> World | None:
+    from dpd_infra.rehearsal.world import World, WorldRefused
+
+    if asked.world is None:
+        return None
+    try:
+        return World.read(asked.world)
+    except WorldRefused as refused:
+        refuse(refused.findings, refused.documents, as_json=asked.as_json)
+
+
+def _rehearsal(asked: Asked) -> Rehearsal:
+    from dpd_infra.rehearsal import Rehearsal
+
+    return Rehearsal(asked.root, asked.stack, state_dir=asked.state_dir)
+
+
+def _begin(asked: Asked, rehearsal: Rehearsal, world: World | None) -> tuple[str, ...]:
+    """Forget what is to be forgotten, and begin with an exported state where there is one; answers what a reader should know of it."""
+    from dpd_infra.rehearsal import SimulatedAccount
+    from dpd_infra.rehearsal.from_state import ExportedState
+    from dpd_infra.rehearsal.workspace import ProjectFiles
+
+    if asked.exported is None:
+        if asked.reset:
+            rehearsal.reset()
+        return ()
+    files = ProjectFiles.read(asked.root, asked.stack)
+    state = ExportedState.read(asked.exported, project=files.name, stack=asked.stack)
+    rehearsal.reset()
+    rehearsal.account = SimulatedAccount(rehearsal.folder / "account.json", world=world)
+    with rehearsal.session() as session:
+        state.put_into(session.engine, asked.stack_file.read_text(encoding="utf-8"))
+    if not state.sealed:
+        return ()
+    values = f"{state.sealed} encrypted value{'' if state.sealed == 1 else 's'}"
+    return (f"{values} of {asked.exported} cannot be read here: a change of what they hold is not seen",)
+
+
+def _operate(asked: Asked, rehearsal: Rehearsal) -> Report:
+    from dpd_infra.rehearsal import RehearsalFailed
+
+    once = False
+    if asked.fault is not None:
+        name, _, word = asked.fault.rpartition(":")
+        name, once = (name, True) if word == "once" and name else (asked.fault, False)
+        _fault(asked, rehearsal, name, times=1 if once else None)
+    with _progress(asked, f"{asked.action} {asked.stack}") as rehearsal.on_event:
+        try:
+            result = getattr(rehearsal, asked.action)()
+        except RehearsalFailed as error:
+            report = _failed(asked, rehearsal, error)
+            if not once:
+                return report
+            try:
+                second = rehearsal.up() if asked.action == "up" else rehearsal.destroy()
+            except RehearsalFailed as again:
+                return _failed(asked, rehearsal, again)
+            told = f"after the fault ({report.message}) the next {asked.action} went well"
+            return _report(asked, ok=True, result=second, notes=(told,))
+    notes = () if asked.fault is None else (f"nothing failed: this {asked.action} does nothing with {asked.fault}",)
+    return _report(asked, ok=True, result=result, notes=notes)
+
+
+def _fault(asked: Asked, rehearsal: Rehearsal, name: str, *, times: int | None) -> None:
+    """Let the account fail the named resources. Ends the command where nothing has that name."""
+    from dpd_infra.rehearsal.faults import can_fail, failures, matching
+
+    steps = _steps(rehearsal, asked.action)
+    found = matching(steps, name)
+    if not found:
+        names = sorted({step.name for step in steps if can_fail(step.type)})
+        near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
+        hint = f"did you mean {' or '.join(near)}?\n" if near else ""
+        types = sorted({step.type for step in steps if can_fail(step.type)})
+        fail(
+            f"no resource of {asked.stack} has the name or type {name!r}. {hint}"
+            f"Names: {', '.join(names) or 'none'}\nTypes: {', '.join(types) or 'none'}",
+            as_json=asked.as_json,
+            code=WRONG_USAGE,
+        )
+    made: list[Failure] = failures((step.urn for step in found), **({} if times is None else {"times": times}))
+    if rehearsal.account is not None:
+        rehearsal.account.failures += made
+
+
+def _steps(rehearsal: Rehearsal, action: Action) -> list[Step]:
+    """What there is to fail: all that the program asks for, or all that is there."""
+    from dpd_infra.rehearsal.engine import Step
+
+    if action == "destroy":
+        with rehearsal.session() as session:
+            return [
+                Step(item["type"], item["urn"].rsplit("::", 1)[-1], item["urn"], "delete") for item in session.engine.checkpoint.resources
+            ]
+    return list(rehearsal.preview().resources)
+
+
+def _failed(asked: Asked, rehearsal: Rehearsal, error: RehearsalFailed) -> Report:
+    from dpd_infra.rehearsal.explanations import explain
+
+    with rehearsal.session() as session:
+        failed: Outcome | Any = error.result
+        explanation = explain(error.message, failed, session.engine)
+        broken = {item.rule: item for item in session.engine.account.refusals if item.rule and item.message in error.message}
+    rules = [(item.rule, item.message, item.source) for item in broken.values()]
+    return _report(asked, ok=False, result=error.result, message=error.message, explanation=explanation, rules=rules)
+
+
+def _fail_each(asked: Asked, rehearsal: Rehearsal, world: World | None) -> Report:
+    from dpd_infra.rehearsal.fail_each import fail_each_quickly
+    from dpd_infra.rehearsal.faults import can_fail
+
+    count = sum(can_fail(step.type) for step in rehearsal.preview().resources)
+    with _counting(asked) as on_trial:
+        trials = fail_each_quickly(rehearsal, count, world=world, on_trial=on_trial)
+    return _report(asked, ok=all(trial.ok for trial in trials), action="fail-each", trials=trials)
+
+
+def _kill(asked: Asked, rehearsal: Rehearsal) -> Report:
+    from dpd_infra.rehearsal.drill import scratch
+    from dpd_infra.rehearsal.kill_drill import kill
+
+    assert asked.kill_at is not None  # noqa: S101 - who calls has looked
+    with rehearsal.session() as session, scratch(session, empty=False) as one, scratch(session, empty=False) as other:
+        recovery = kill(one, other, asked.kill_at, asked.action)
+    notes = ()
+    if not recovery.fired:
+        notes = (f"this {asked.action} has {recovery.operations} operations; begin with nothing by --reset, or name a smaller number",)
+    return _report(asked, ok=recovery.ok, action="kill", recovery=recovery, notes=notes)
+
+
+def _report(asked: Asked, *, ok: bool, action: str | None = None, **parts: Any) -> Report:
+    from dpd_infra.rehearsal.report import Report
+    from dpd_infra.rehearsal.workspace import ProjectFiles
+
+    return Report(stack=asked.stack, project=ProjectFiles.read(asked.root, asked.stack).name, action=action or asked.action, ok=ok, **parts)
+
+
+def _progress(asked: Asked, title: str) -> AbstractContextManager[ProgressDisplay | None]:
+    from dpd_infra.rehearsal.progress import ProgressDisplay
+
+    return nullcontext() if asked.as_json else ProgressDisplay(title=title)
+
+
+def _counting(asked: Asked) -> AbstractContextManager[Callable[[int, int, Trial], None] | None]:
+    from dpd_infra.rehearsal.progress import TrialDisplay
+
+    return nullcontext() if asked.as_json else TrialDisplay(title=f"fail each of {asked.stack}")
+
+
+def _tell(asked: Asked, report: Report, rehearsal: Rehearsal) -> None:
+    from dpd_infra.cli._rehearse_display import result_data, show
+    from dpd_infra.cli._rehearse_report import show_report
+    from dpd_infra.rehearsal.report import timeline_data
+
+    data: dict[str, Any] = {"ok": report.ok, "action": report.action, "stack": report.stack}
+    if report.result is not None:
+        data |= result_data(report.result, asked.spec)
+    data |= report.as_data() | {"ok": report.ok, "action": report.action}
+    with_time = report.timeline is not None and (asked.timeline or asked.keep is not None)
+    if with_time and report.timeline is not None:
+        data["timeline"] = timeline_data(report.timeline)
+    _write(asked, report, rehearsal, data)
+    if asked.as_json:
+        print_json(data)
+    else:
+        if report.result is not None and report.ok:
+            show(report.result, asked.spec, asked.stack)
+        show_report(report, timeline=asked.timeline)
+    if not report.ok:
+        raise typer.Exit(FAILED)
+
+
+def _write(asked: Asked, report: Report, rehearsal: Rehearsal, data: dict[str, Any]) -> None:
+    from dpd_infra.rehearsal.report_html import page
+
+    try:
+        if asked.html is not None:
+            asked.html.parent.mkdir(parents=True, exist_ok=True)
+            asked.html.write_text(page(report), encoding="utf-8")
+        if asked.keep is not None:
+            asked.keep.mkdir(parents=True, exist_ok=True)
+            (asked.keep / "report.html").write_text(page(report), encoding="utf-8")
+            (asked.keep / "report.json").write_text(json.dumps(data, indent=2, ensure_ascii=False, default=str), encoding="utf-8")
+            with rehearsal.session() as session:
+                for name, file in (("state.json", session.engine.checkpoint.file), ("account.json", rehearsal.folder / "account.json")):
+                    if file.exists():
+                        shutil.copyfile(file, asked.keep / name)
+    except OSError as error:
+        _cannot_write(asked, error)
+    for written in (asked.html, asked.keep):
+        if written is not None and not asked.as_json:
+            print(f"written: {written / 'report.html' if written is asked.keep else written}", file=sys.stderr)
+
+
+def _cannot_write(asked: Asked, error: OSError) -> NoReturn:
+    fail(f"{error.filename} cannot be written: {error.strerror or error}", as_json=asked.as_json, code=WRONG_USAGE)

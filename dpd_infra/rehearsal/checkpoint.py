@@ -1,0 +1,80 @@
+"""The engine's state of one stack in the backend's folder: its resources, and what was under way when the engine was killed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Pending:
+    """An operation that had begun when the engine was killed: the engine does not know whether it happened."""
+
+    urn: str
+    operation: str
+    """The engine's word: `creating`, `updating`, `deleting`."""
+
+    @property
+    def name(self) -> str:
+        """The resource's name."""
+        return self.urn.rsplit("::", 1)[-1]
+
+    @property
+    def type(self) -> str:
+        """The type token."""
+        return type_of(self.urn)
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """The state of one stack in a file backend."""
+
+    file: Path
+
+    @classmethod
+    def of(cls, state_dir: Path, project: str, stack: str) -> Checkpoint:
+        """The state of a stack below a rehearsal's state folder."""
+        return cls(state_dir / "backend" / ".pulumi" / "stacks" / project / f"{stack}.json")
+
+    @property
+    def _latest(self) -> Mapping[str, Any]:
+        if not self.file.exists():
+            return {}
+        return json.loads(self.file.read_text(encoding="utf-8"))["checkpoint"].get("latest") or {}
+
+    @property
+    def resources(self) -> list[dict[str, Any]]:
+        """Every resource in the state, as the engine writes it; none where the stack was never up."""
+        return list(self._latest.get("resources") or [])
+
+    @property
+    def pending(self) -> tuple[Pending, ...]:
+        """What a killed engine left under way."""
+        return tuple(Pending(item["resource"]["urn"], item["type"]) for item in self._latest.get("pending_operations") or [])
+
+    def without(self, urns: Collection[str]) -> str:
+        """The file's text with these resources, and what was under way, taken out."""
+        data = json.loads(self.file.read_text(encoding="utf-8"))
+        latest = data["checkpoint"]["latest"]
+        latest["resources"] = [item for item in latest["resources"] if item["urn"] not in urns]
+        latest.pop("pending_operations", None)
+        return json.dumps(data)
+
+    def write(self, text: str) -> None:
+        """Put a state in place of what is there."""
+        self.file.parent.mkdir(parents=True, exist_ok=True)
+        self.file.write_text(text, encoding="utf-8")
+
+
+def type_of(urn: str) -> str:
+    """The type token of a URN: the last of its `$`-joined types."""
+    return urn.split("::")[2].rsplit("$", 1)[-1]
+
+
+def component_of(urn: str) -> str:
+    """The nearest component of ours that a URN lies in, `HyperPodCluster`; empty for what lies in none."""
+    types = urn.split("::")[2].split("$")
+    return next((part.rsplit(":", 1)[-1] for part in reversed(types) if part.startswith("dpd:index:")), "")

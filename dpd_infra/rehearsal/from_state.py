@@ -1,0 +1,160 @@
+"""Rehearse what is really deployed: an exported state becomes the rehearsal's state, and the account is what that state says exists."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dpd_infra.plan.access import principal_label
+from dpd_infra.rehearsal.account import Resource, SimulatedAccount
+from dpd_infra.rehearsal.engine import Engine
+from dpd_infra.rehearsal.environment import hermetic
+from dpd_infra.rehearsal.provider import SimulatedProvider
+from dpd_infra.rehearsal.server import PACKAGES
+from dpd_infra.rehearsal.simulation import Call
+from dpd_infra.rehearsal.wire import ARCHIVE_SIGNATURE, ASSET_SIGNATURE, SECRET_SIGNATURE, SIGNATURE_KEY, Asset, Secret, conceal, reveal
+from dpd_infra.rehearsal.workspace import STAND_IN
+
+_ACCOUNT = re.compile(r"arn:aws[a-z-]*:[a-z0-9-]+:[a-z0-9-]*:(\d{12}):")
+
+
+class StateRefused(Exception):
+    """A file that is no exported state, or the state of another stack; the message says which."""
+
+
+@dataclass(frozen=True)
+class ExportedState:
+    """What `pulumi stack export` wrote."""
+
+    document: Mapping[str, Any]
+    sealed: int
+    """Encrypted values, which a stand-in replaces: the rehearsal has no key."""
+
+    @classmethod
+    def read(cls, path: Path, *, project: str, stack: str) -> ExportedState:
+        """Read an export of a stack of this project. Raises `StateRefused`."""
+        try:
+            document = json.loads(path.read_text(encoding="utf-8"))
+        except OSError as error:
+            raise StateRefused(f"{path} cannot be read: {error.strerror or error}") from None
+        except ValueError as error:
+            raise StateRefused(f"{path} is no JSON: {error}") from None
+        deployment = document.get("deployment") if isinstance(document, dict) else None
+        resources = deployment.get("resources") if isinstance(deployment, dict) else None
+        if not isinstance(deployment, dict) or not isinstance(resources, list) or not resources:
+            raise StateRefused(f"{path} is no state with resources: write it with `pulumi stack export --stack {stack} --file {path}`")
+        short = stack.rsplit("/", 1)[-1]
+        named = {tuple(item["urn"].split("::")[:2]) for item in resources}
+        if named != {(f"urn:pulumi:{short}", project)}:
+            found = ", ".join(sorted(f"{where.removeprefix('urn:pulumi:')} of project {whose}" for where, whose in named))
+            raise StateRefused(f"{path} is the state of stack {found}, not of {short} of project {project}")
+        sealed = Counter[str]()
+        opened = {**deployment, "resources": _open(resources, sealed), "secrets_providers": None}
+        # The rehearsal encrypts with a passphrase of its own.
+        opened.pop("secrets_providers")
+        return cls({"version": document.get("version", 3), "deployment": opened}, sealed.total())
+
+    @property
+    def resources(self) -> list[dict[str, Any]]:
+        """The resources, with stand-ins for what was encrypted."""
+        return self.document["deployment"]["resources"]
+
+    @property
+    def account_number(self) -> str | None:
+        """The account that most ARNs in the state name."""
+        found = Counter(_ACCOUNT.findall(json.dumps([item.get("outputs") for item in self.resources])))
+        return found.most_common(1)[0][0] if found else None
+
+    def deployer(self, stack_file: str) -> str | None:
+        """Who deploys: the one cluster administrator that the library itself let in and the stack file does not name."""
+        entries = [item for item in self.resources if item["type"] == "aws:eks/accessEntry:AccessEntry"]
+        principals = [str(item["inputs"].get("principalArn")) for item in entries]
+        own = [
+            principal
+            for principal, item in zip(principals, entries, strict=True)
+            if item["urn"].endswith(principal_label(principal)) and principal not in stack_file
+        ]
+        return own[0] if len(own) == 1 else None
+
+    def put_into(self, engine: Engine, stack_file: str) -> None:
+        """Make it the state of an engine's stack, and the account what it says exists."""
+        account = engine.account
+        account.number = self.account_number or account.number
+        account.deployer = self.deployer(stack_file) or account.deployer
+        fill(account, self.resources)
+        nowhere = hermetic(engine.state_dir, "")["AWS_SHARED_CREDENTIALS_FILE"]
+        for item in self.resources:
+            if item["type"] == "pulumi:providers:aws-native":
+                # The SDK takes it from the environment, which is another one here.
+                for properties in ("inputs", "outputs"):
+                    item.setdefault(properties, {})["sharedCredentialsFile"] = nowhere
+        file = engine.work_dir / "exported.json"
+        file.write_text(json.dumps(self.document), encoding="utf-8")
+        engine.command("stack", "import", "--file", str(file))
+        file.unlink()
+
+
+def _open(value: Any, sealed: Counter[str]) -> Any:
+    """Every encrypted value as a secret stand-in."""
+    if isinstance(value, list):
+        return [_open(item, sealed) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if value.get(SIGNATURE_KEY) == SECRET_SIGNATURE and "plaintext" not in value:
+        sealed["sealed"] += 1
+        return {SIGNATURE_KEY: SECRET_SIGNATURE, "plaintext": json.dumps(STAND_IN)}
+    return {key: _open(item, sealed) for key, item in value.items()}
+
+
+def fill(account: SimulatedAccount, resources: Iterable[Mapping[str, Any]]) -> None:
+    """Let everything that a state names exist in the account."""
+    custom = [item for item in resources if item.get("custom") and item.get("id") and not item.get("delete")]
+    settings = {
+        f"{item['urn']}::{item['id']}": (item["type"].rpartition(":")[2], reveal(_value(item.get("inputs") or {})))
+        for item in custom
+        if item["type"].startswith("pulumi:providers:")
+    }
+    providers: dict[str, SimulatedProvider] = {kind.package: kind(account) for kind in PACKAGES}
+    things = [item for item in custom if not item["type"].startswith("pulumi:")]
+    # What lives in Kubernetes is found by the cluster that its provider speaks to.
+    for item in sorted(things, key=lambda thing: thing["type"].startswith("kubernetes:")):
+        package, given = settings.get(item.get("provider") or "", (item["type"].partition(":")[0], {}))
+        provider = providers.get(package)
+        if provider is None:
+            continue
+        inputs, outputs = _value(item.get("inputs") or {}), _value(item.get("outputs") or {})
+        call = Call(account, provider.configure(dict(given)), item["type"], item["urn"], reveal(inputs), id=item["id"])
+        kind = provider.type_for(item["type"])
+        region = call.region or str(outputs.get("region") or "")
+        record = Resource(
+            item["type"],
+            item["id"],
+            conceal(inputs),
+            conceal({**inputs, **outputs}),
+            region=region if kind.regional else "",
+            cluster=kind.scope(call),
+            urn="" if item.get("external") else item["urn"],
+        )
+        if account.find(record.type, record.id, region=record.region, cluster=record.cluster) is None:
+            account.add(record)
+
+
+def _value(value: Any) -> Any:
+    """A value of a state as the simulation has it."""
+    if isinstance(value, list):
+        return [_value(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    signature = value.get(SIGNATURE_KEY)
+    if signature == SECRET_SIGNATURE:
+        return Secret(_value(json.loads(value["plaintext"])))
+    if signature in (ASSET_SIGNATURE, ARCHIVE_SIGNATURE):
+        return Asset(value)
+    if signature:
+        return value.get("id") or value.get("urn")
+    return {key: _value(item) for key, item in value.items()}

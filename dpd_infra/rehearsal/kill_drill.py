@@ -1,0 +1,99 @@
+"""The engine is killed in the middle of an `up` or a `destroy`: what it left under way, and whether the stack comes to rest again."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+from dataclasses import dataclass
+
+from dpd_infra.rehearsal.checkpoint import Pending
+from dpd_infra.rehearsal.drill import Scratch, unrest
+from dpd_infra.rehearsal.engine import Action, Outcome
+from dpd_infra.rehearsal.explanations import import_words
+from dpd_infra.rehearsal.runner import failure_message
+
+
+@dataclass(frozen=True)
+class Recovery:
+    """A killed operation, and the way back."""
+
+    action: Action
+    killed_after: int
+    """Operations that the account had done."""
+    fired: bool
+    """False where the operation was over before so many."""
+    pending: tuple[Pending, ...]
+    """What was under way."""
+    commands: tuple[str, ...]
+    """What a person types to go on, without `pulumi` and the stack; the last one is the operation itself."""
+    problems: tuple[str, ...]
+    """What was wrong when all was done; nothing where the stack came to rest."""
+    operations: int = 0
+    """Operations that the account did in all, the recovery included."""
+
+    @property
+    def ok(self) -> bool:
+        """Whether the stack came to rest, with nothing made twice and nothing lost."""
+        return self.fired and not self.problems
+
+
+def kill(stack: Scratch, reference: Scratch, after: int, action: Action = "up") -> Recovery:
+    """Kill the engine after so many operations, then recover with the documented commands alone.
+
+    `reference` is the same stack, on which the same operation is run without being killed.
+    """
+    whole = reference.run(action)
+    if whole.error is not None:
+        return Recovery(
+            action,
+            after,
+            fired=False,
+            pending=(),
+            commands=(),
+            problems=(f"the {action} fails without being killed: {failure_message(whole)}",),
+        )
+    killed = stack.run(action, kill_after=after)
+    if not killed.killed:
+        return Recovery(
+            action,
+            after,
+            fired=False,
+            pending=(),
+            commands=(),
+            problems=("the engine was done before it could be killed",),
+            operations=len(stack.account.journal),
+        )
+    pending = stack.checkpoint.pending
+    commands = recovery_commands(stack, pending, action)
+    problems: tuple[str, ...] = ()
+    try:
+        for words in commands[1:-1]:
+            stack.engine.command(*words, "--yes", "--skip-preview")
+    except subprocess.CalledProcessError as error:
+        problems = (f"`pulumi {shlex.join(error.cmd[1:])}` failed: {error.stdout}{error.stderr}",)
+    if not problems:
+        problems = _finish(stack, reference, action)
+    told = tuple(shlex.join(words) for words in commands)
+    return Recovery(action, after, fired=True, pending=pending, commands=told, problems=problems, operations=len(stack.account.journal))
+
+
+def _finish(stack: Scratch, reference: Scratch, action: Action) -> tuple[str, ...]:
+    outcome: Outcome = stack.run(action)
+    if outcome.error is not None:
+        return (f"the next {action} failed: {failure_message(outcome)}",)
+    return unrest(stack, reference.made(), reference.known())
+
+
+def recovery_commands(stack: Scratch, pending: tuple[Pending, ...], action: Action) -> list[list[str]]:
+    """The documented way back, as words after `pulumi`: release the lock, settle what was under way, and the operation again.
+
+    A pending create is dropped from the state. Where it happened all the same, the resource is imported: only the account knows. (The
+    engine's own `refresh --import-pending-creates` imports nothing in 3.274: it drops the operation as `--clear-pending-creates` does.)
+    """
+    commands = [["cancel", "--yes"]]
+    creating = [item for item in pending if item.operation == "creating"]
+    if pending:
+        commands.append(["refresh", *(["--clear-pending-creates"] if creating else [])])
+    there = {thing.urn for thing in stack.account}
+    commands += [import_words(item.urn, stack.engine) for item in creating if item.urn in there]
+    return [*commands, [action]]
