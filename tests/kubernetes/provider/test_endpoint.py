@@ -159,3 +159,36 @@ def test_an_endpoint_goes_when_the_operator_lets_it_and_hangs_explained_when_it_
     with StandIn(client):
         assert_well(project.destroy())
     assert client.request("GET", where(project)).status == 404
+
+
+def test_a_recreated_endpoint_is_gone_before_the_new_one_is_made_under_its_name(client: Client, project: EndpointProject) -> None:
+    project.seconds = LONG
+    with StandIn(client):
+        assert_well(project.up())
+        before = client.must("GET", where(project))["metadata"]["uid"]
+        project.spec["change"] = {"mode": "recreate", "recreations": 1}
+        recreated = project.up()
+        assert_well(recreated)
+        assert "+-1 replaced" in recreated.output
+        assert client.must("GET", where(project))["metadata"]["uid"] != before
+        assert_well(project.destroy())
+
+
+def test_an_endpoint_of_the_next_generation_serves_before_the_old_one_goes(client: Client, project: EndpointProject) -> None:
+    project.seconds = LONG
+    there_when_the_new_one_served: list[int] = []
+
+    def outcome(endpoint: dict[str, Any]) -> dict[str, Any]:
+        if endpoint["metadata"]["name"].endswith("-g2"):
+            there_when_the_new_one_served.append(client.request("GET", where(project)).status)
+        return complete(endpoint)
+
+    with StandIn(client, outcome):
+        assert_well(project.up())
+        project.spec["change"] = {"mode": "blueGreen", "generation": 2}
+        changed = project.up()
+        assert_well(changed)
+        assert there_when_the_new_one_served[0] == 200
+        assert client.request("GET", where(project)).status == 404
+        assert client.must("GET", f"{where(project)}-g2")["status"]["state"] == "DeploymentComplete"
+        assert_well(project.destroy())
