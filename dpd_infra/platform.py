@@ -20,7 +20,7 @@ from dpd_infra.components.gpu_subnet import GpuSubnet
 from dpd_infra.components.handles import AddonsHandle, ClusterHandle, ControlPlaneHandle, NetworkHandle, OperatorHandle
 from dpd_infra.components.hyperpod_cluster import HyperPodCluster
 from dpd_infra.components.inference_operator import InferenceOperator
-from dpd_infra.components.model_store import ModelStore
+from dpd_infra.components.model_store import ModelStore, require_tokens
 from dpd_infra.components.network import Network
 from dpd_infra.components.node_addons import NodeAddons
 from dpd_infra.components.providers import Providers, aws_providers
@@ -73,12 +73,14 @@ class Platform(Component):
 
         `hugging_face_tokens` has the secrets that the model store's models name, by their configuration keys. Raises `StackRefused` for a
         spec that breaks a rule, and for None, which a stack without a platform has, before anything is registered; and `pulumi.RunError`
-        for what `existing` names and is not there.
+        for a secret that is not given, and for what `existing` names and is not there.
         """
         if spec is None:
             raise platform_missing()
         settings = aws_settings or running_aws_settings()
         refuse_errors(check(StackSubject(region=settings.region, platform=spec, operator=spec.operator_facts)))
+        if spec.model_store is not None:
+            require_tokens(spec.model_store, hugging_face_tokens or {})
         made = pieces(spec)
         if made.cluster:
             chart_of(spec.dependencies, current_project())

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpd_infra.plan.tree import ResourceTree
+from dpd_infra.spec.config_keys import named_keys
 from dpd_infra.spec.stack_file import StackFile, find_project_file, find_stack_file, read_stack_file, stack_name
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def planned(path: Path, spec: StackSpec, account_id: str | None) -> Planned:
 
     from dpd_infra.testing.answers import ACCOUNT_ID, StandIns
     from dpd_infra.testing.program import execute
-    from dpd_infra.testing.project import FoundProject, project_run, read_project
+    from dpd_infra.testing.project import SECRET_STAND_IN, FoundProject, project_run, read_project
     from dpd_infra.testing.recording import Recording
 
     found = _project_of(path)
@@ -66,7 +67,11 @@ def planned(path: Path, spec: StackSpec, account_id: str | None) -> Planned:
     else:
         project = FoundProject(path.resolve().parent, "standard", None, read_stack_file(path))
         program, where = _standard_program(spec), STANDARD_PROGRAM
-    run = project_run(project, recording, answers=answers, program=program, stacks=_exports(spec, answers), known_in_preview=True)
+    # A plan shows no secret, and so can do without: `dpd check` says which value is not there.
+    absent = {key: SECRET_STAND_IN for key in named_keys(project.file.config) if key not in project.file.config}
+    run = project_run(
+        project, recording, secrets=absent, answers=answers, program=program, stacks=_exports(spec, answers), known_in_preview=True
+    )
     try:
         # What the program prints is its own; standard output is the plan's.
         with contextlib.redirect_stdout(sys.stderr):
@@ -112,7 +117,8 @@ def _standard_program(spec: StackSpec) -> Any:
     def program() -> None:
         import dpd_infra as dpd
 
-        platform = dpd.Platform("inference", platform_spec, aws_settings=spec.aws)
+        tokens = spec.hugging_face_tokens()
+        platform = dpd.Platform("inference", platform_spec, aws_settings=spec.aws, hugging_face_tokens=tokens)
         for name, endpoint in spec.endpoints.items():
             dpd.Endpoint(name, endpoint, operator=platform.operator, hugging_face_token=spec.hugging_face_token(name))
 

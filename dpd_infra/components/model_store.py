@@ -54,13 +54,11 @@ class ModelStore(Component):
         """`after` is what the jobs wait for: nodes to run on.
 
         `hugging_face_tokens` has the secret behind each `token.configKey`, by that key.
-        Raises `ValueError` where a model names a configuration key and no token is given.
+        Raises `pulumi.RunError` where a model names a configuration key and no token is given.
         """
         self.bucket_name = spec.bucket or account.naming.model_bucket(account.account_id)
         given = dict(hugging_face_tokens or {})
-        keys = {model: stored.token.config_key for model, stored in spec.models.items() if stored.token and stored.token.config_key}
-        if missing := sorted({key for key in keys.values() if key not in given}):
-            raise ValueError(f"the model store names {', '.join(missing)}: pass the secret in hugging_face_tokens")
+        keys = require_tokens(spec, given)
         super().__init__(name, {"bucket": self.bucket_name}, opts)
         self._at, self._spec, self._account, self._control_plane = name, spec, account, control_plane
 
@@ -170,3 +168,14 @@ class ModelStore(Component):
             account=self._account,
             suffix="model-staging-role",
         )
+
+
+def require_tokens(spec: ModelStoreSpec, given: Mapping[str, pulumi.Input[str]]) -> dict[str, str]:
+    """The configuration key of each model's token, by model. Raises `pulumi.RunError` where `given` lacks one."""
+    keys = {model: stored.token.config_key for model, stored in spec.models.items() if stored.token and stored.token.config_key}
+    if missing := sorted(set(keys.values()) - set(given)):
+        raise pulumi.RunError(
+            f"the model store names {', '.join(missing)} for its tokens, and their secrets are not given: pass "
+            "hugging_face_tokens=stack.hugging_face_tokens()"
+        )
+    return keys

@@ -36,6 +36,11 @@ def key_findings(config: Mapping[str, Any]) -> list[Finding]:
     return [*_unknown(config), *_foreign(config)]
 
 
+def named_keys(config: Mapping[str, Any]) -> set[str]:
+    """The keys that a `configKey` names, wherever it stands."""
+    return {key for _, key in _named_at(config, ())}
+
+
 def absent_values(config: Mapping[str, Any], declared: Mapping[str, bool]) -> list[Finding]:
     """The values that a deployment needs and the stack file lacks: of keys that a `configKey` names, and the project's `declared` ones.
 
@@ -68,7 +73,7 @@ def _named_at(value: Any, path: Path) -> Iterator[tuple[Path, str]]:
 
 
 def _unknown(config: Mapping[str, Any]) -> Iterator[Finding]:
-    known = {*SECTIONS, *(key.removeprefix(f"{NAMESPACE}:") for _, key in _named_at(config, ()))}
+    known = {*SECTIONS, *(key.removeprefix(f"{NAMESPACE}:") for key in named_keys(config))}
     missing = sorted(name for name in known if f"{NAMESPACE}:{name}" not in config)
     for key, value in config.items():
         namespace, _, name = str(key).partition(":")

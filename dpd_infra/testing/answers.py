@@ -209,6 +209,11 @@ _OUTPUTS: dict[str, Callable[[Answers, str, Inputs], Outputs]] = {
         "arn": answers.arn("ec2", f"subnet/{answers.made_id(name)}"),
         "availabilityZoneId": "use2-az1",
     },
+    "aws:ec2/vpcEndpoint:VpcEndpoint": lambda answers, name, _: {
+        "arn": answers.arn("ec2", f"vpc-endpoint/{answers.made_id(name)}"),
+        "prefixListId": answers.assigned("pl", name),
+        "state": "available",
+    },
     "aws:eks/cluster:Cluster": _eks_cluster,
     "aws:eks/addon:Addon": _addon,
     "aws:eks/accessEntry:AccessEntry": lambda answers, name, _: {"accessEntryArn": answers.arn("eks", f"access-entry/{name}")},

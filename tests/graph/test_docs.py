@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
+from dpd_infra.cli import app
 from dpd_infra.plan.project import Project, use_project
 from dpd_infra.spec.stack_file import read_stack_file
 from tests.conftest import ROOT
@@ -36,6 +38,18 @@ def test_a_program_in_the_documents_runs(snippet: Snippet, preview: bool, monkey
     file = read_stack_file(ROOT / "stacks" / "Pulumi.dev.yaml")
     config = {key: value if isinstance(value, str) else json.dumps(value) for key, value in file.config.items()}
     assert run_program(program, preview=preview, config=config, stacks=stacks).resources
+
+
+@pytest.mark.parametrize("snippet", [snippet for snippet in snippets("yaml") if "dpd-infra:platform:" in snippet.text], ids=str)
+def test_a_platform_in_the_documents_has_a_plan_without_an_open_order(snippet: Snippet, tmp_path: Path) -> None:
+    file = tmp_path / "Pulumi.dev.yaml"
+    file.write_text(snippet.text, encoding="utf-8")
+    done = CliRunner().invoke(app, ["plan", str(file), "--json"])
+    assert done.exit_code == 0, done.stdout + done.stderr
+    plan = json.loads(done.stdout)
+    assert plan["resources"]
+    assert plan["openOrders"] == []
+    assert "[unknown]" not in json.dumps(plan["resources"])
 
 
 def test_tests_in_the_documents_pass_in_the_example(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pulumi
 import pytest
 from typer.testing import CliRunner
 
@@ -237,6 +238,40 @@ def test_a_program_that_fails_is_told_in_its_own_words(tmp_path: Path, plan: Pla
     assert "Traceback" not in err
     code, out, _ = plan(file, "--json")
     assert (code, json.loads(out)["ok"]) == (1, False)
+
+
+TOKENS = """\
+  dpd-infra:endpoints:
+    llama-70b:
+      model: {name: m, huggingFace: {modelId: a/b, token: {configKey: "dpd-infra:hub"}}}
+      instanceType: ml.p5.48xlarge
+"""
+STORE = """\
+    modelStore:
+      models:
+        llama: {modelId: a/b, revision: 6f6073b423013f6a7d4d9f39144961bfbfbc386b, token: {configKey: "dpd-infra:storeHub"}}
+"""
+
+
+def test_a_token_that_has_no_value_yet_hinders_no_plan(tmp_path: Path, data: Callable[..., dict[str, Any]]) -> None:
+    text = (STACKS / "Pulumi.dev.yaml").read_text(encoding="utf-8").partition("  dpd-infra:endpoints:")[0]
+    file = tmp_path / "Pulumi.dev.yaml"
+    file.write_text(text + STORE + TOKENS, encoding="utf-8")
+    made = [resource for resource in data(file)["resources"] if resource["type"] == "kubernetes:core/v1:Secret"]
+    assert len(made) == 2
+    assert {secret["inputs"]["stringData"] for secret in made} == {"[secret]"}
+
+
+def test_a_platform_without_the_tokens_of_its_model_store_registers_nothing(tmp_path: Path, plan: Plan) -> None:
+    program = "import dpd_infra as dpd\nstack = dpd.StackSpec.from_config()\ndpd.Platform('x', stack.platform, aws_settings=stack.aws)\n"
+    text = (STACKS / "Pulumi.dev.yaml").read_text(encoding="utf-8").partition("  dpd-infra:endpoints:")[0]
+    file = project(tmp_path, program, text + STORE)
+    code, out, err = plan(file)
+    assert (code, out) == (1, "")
+    assert "dpd-infra:storeHub" in err
+    assert "hugging_face_tokens=stack.hugging_face_tokens()" in err
+    recording = run_project("dev", tmp_path, expect=pulumi.RunError)
+    assert recording.resources == []
 
 
 def test_an_order_that_the_program_leaves_open_is_shown(tmp_path: Path, plan: Plan, data: Callable[..., dict[str, Any]]) -> None:

@@ -243,7 +243,7 @@ def test_tokens_come_from_secrets_and_only_there(preview: bool) -> None:
 
 
 def test_a_token_that_is_not_given_is_missed_before_anything_is_made() -> None:
-    recording = store(True, expect=ValueError, tokens=False)
+    recording = store(True, expect=pulumi.RunError, tokens=False)
     assert "dpd-infra:huggingFaceToken" in str(recording.error)
     assert recording.of_type("ModelStore") == []
 
