@@ -12,6 +12,7 @@ from dpd_infra.cli._load_options import endpoints, needed, number, parser, price
 from dpd_infra.plan.advice.advise import Question, advise
 from dpd_infra.plan.advice.counterfactual import Targets
 from dpd_infra.plan.advice.plot import plot_svg
+from dpd_infra.plan.advice.second_opinion import is_installed
 from dpd_infra.plan.advice.text import advice_text
 from dpd_infra.plan.advice.threshold import ThresholdAdvice
 
@@ -27,12 +28,14 @@ def main(arguments: Sequence[str]) -> int:
     options.add_argument("--sessions", action="store_true", help="requests of a conversation carry a session id")
     options.add_argument("--requests", type=whole_number, default=2000, metavar="N", help="requests to simulate, 0 for none (2000)")
     options.add_argument("--seed", type=int, default=0, metavar="N", help="of the simulation (0)")
-    options.add_argument("--library", action="store_true", help="ask AIConfigurator too, where it is installed")
+    options.add_argument("--no-library", action="store_true", help="do not ask AIConfigurator where it is installed (ten seconds)")
     options.add_argument("--plot", metavar="FILE.svg", help="write the plot over thresholds")
     as_json = "--json" in arguments
     try:
         given = options.parse_args(list(arguments))
         load = workload(given)
+        if not given.no_library and is_installed() and sys.stderr.isatty():
+            print("asking AIConfigurator too: about ten seconds an endpoint (--no-library leaves it out)", file=sys.stderr)
         targets, known = Targets(given.ttft_target, given.tpot_target), prices(given)
         found = {
             each.name: advise(
@@ -47,7 +50,7 @@ def main(arguments: Sequence[str]) -> int:
                     prices=known,
                     simulated_requests=given.requests,
                     seed=given.seed,
-                    ask_library=given.library,
+                    ask_library=not given.no_library,
                 )
             )
             for each in endpoints(given, load)

@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -21,7 +22,10 @@ from dpd_infra.plan.sizing.serving import Serving
 from dpd_infra.plan.sizing.workload import Workload
 
 LIBRARY = "aiconfigurator"
-HOW_TO_GET_IT = "a second opinion of the times: pip install 'dpd-infra[models]' (aiconfigurator 0.12)"
+HOW_TO_GET_IT = "For a second opinion of the times: pip install 'dpd-infra[models]' (aiconfigurator 0.12, Python below 3.14, 670 MB)"
+
+MOST_DIFFERENCE = 0.1
+"""Share from which on the two disagree."""
 
 _SYSTEMS = {"H100": "h100_sxm", "H200": "h200_sxm", "B200": "b200_sxm", "B300": "b300_sxm"}
 _ARCHITECTURES = {
@@ -59,8 +63,9 @@ class SecondOpinion:
 
     compared: tuple[Compared, ...]
     version: str
+    """Of the library and of the vLLM that its tables were measured with."""
     note: str
-    """How to get the library, or what it could not estimate; empty where all is there."""
+    """How to get the library, what it could not estimate, or where the two disagree; empty where there is nothing to say."""
 
     def to_dict(self) -> dict[str, Any]:
         """The opinion as plain data."""
@@ -90,8 +95,13 @@ def second_opinion(serving: Serving, workload: Workload, estimate: Estimate | No
             return SecondOpinion((), "", f"AIConfigurator could not estimate this: {error}")
 
 
+def is_installed() -> bool:
+    """Whether the library is there."""
+    return find_spec(LIBRARY) is not None
+
+
 def _library() -> Estimate | None:
-    if find_spec(LIBRARY) is None:
+    if not is_installed():
         return None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -130,13 +140,32 @@ def _ask(call: Estimate, system: str, folder: str, serving: Serving, workload: W
             **both,
         )
     step = decode_seconds(serving.model, serving.gpu, ranks, batch, prompt + output // 2, serving.kv_format)
-    compared = (
+    compared = [
         Compared("prefill", prefill_seconds(serving.model, serving.gpu, ranks, prompt) * 1000, float(prefill.ttft), "ms"),
         Compared(f"decode step, batch {batch}", step * 1000, float(decode.tpot), "ms"),
         Compared("disaggregated, TPOT", apart.tpot_seconds * 1000, float(pair.tpot), "ms"),
         Compared("colocated, TPOT", together.tpot_seconds * 1000, float(colocation.tpot), "ms"),
-    )
-    return SecondOpinion(compared, str(prefill.backend_version), "")
+    ]
+    if workload.concurrency is not None:
+        # Of an open load both serve what comes.
+        most = float(pair.raw["tokens/s"]), float(colocation.raw["tokens/s"]) * together.engines
+        compared.append(Compared("disaggregated, output", apart.output_tokens_per_second, most[0], "tokens/s"))
+        compared.append(Compared("colocated, output", together.output_tokens_per_second, most[1], "tokens/s"))
+    return SecondOpinion(tuple(compared), f"{_version()}, tables of vLLM {prefill.backend_version}".lstrip(", "), _disagreement(compared))
+
+
+def _version() -> str:
+    try:
+        return version(LIBRARY)
+    except PackageNotFoundError:
+        return ""
+
+
+def _disagreement(compared: list[Compared]) -> str:
+    apart = [each.what for each in compared if abs(each.difference) > MOST_DIFFERENCE]
+    if not apart:
+        return ""
+    return f"more than {MOST_DIFFERENCE:.0%} apart in {'; '.join(apart)}: measure before either is trusted there"
 
 
 def to_config(model: ModelShape) -> dict[str, Any]:

@@ -40,10 +40,12 @@ def advice_text(name: str, advice: Advice, *, plot: bool = True) -> str:
         lines += [f"  {count:,} x {label}" for label, count in advice.buffer.fits.items()]
         lines += [f"  {reason}" for reason in advice.buffer.reasons]
     opinion = advice.second_opinion
-    if opinion is not None:
+    if opinion is not None and not opinion.compared:
+        lines += ["", opinion.note]
+    elif opinion is not None:
         lines += ["", f"Second opinion: AIConfigurator {opinion.version}".rstrip()]
         lines += [
-            f"  {each.what:<26} ours {each.ours:>9,.2f} {each.unit}   theirs {each.theirs:>9,.2f} {each.unit}   {each.difference:+.1%}"
+            f"  {each.what:<26} ours {each.ours:>9,.2f} {each.unit:<8}  theirs {each.theirs:>9,.2f} {each.unit:<8}  {each.difference:+.1%}"
             for each in opinion.compared
         ]
         if opinion.note:

@@ -69,8 +69,9 @@ def test_the_same_seed_gives_the_same_text(capsys: pytest.CaptureFixture[str]) -
 
 def test_without_the_library_one_line_says_how_to_get_it(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dpd_infra.plan.advice.second_opinion.find_spec", lambda _name: None)
-    _, out, _ = run(capsys, *PLAIN, *CHAT, "--library")
-    assert "pip install 'dpd-infra[models]'" in out
+    _, out, _ = run(capsys, *PLAIN, *CHAT)
+    assert out.splitlines()[-1].startswith("For a second opinion of the times: pip install 'dpd-infra[models]'")
+    assert "dpd-infra[models]" not in run(capsys, *PLAIN, *CHAT, "--no-library")[1]
 
 
 def test_no_simulation_where_none_is_wanted(capsys: pytest.CaptureFixture[str]) -> None:
