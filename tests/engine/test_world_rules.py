@@ -164,7 +164,7 @@ PLATFORMS = (
     ),
     Case(
         "addon-needs-nodes",
-        {"groups": {"system": 0}, "endpoint": False},
+        {"groups": {"system": 0}, "endpoint": False, "node_addons": ("coredns",)},
         "coredns: InsufficientNumberOfReplicas",
         {"groups": {"system": 1}, "endpoint": False},
     ),
