@@ -23,8 +23,7 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper):
             # Where a terminal knows less than Unicode, a report is written out rather than broken off.
             stream.reconfigure(errors="backslashreplace")
-    # A short run makes few cycles: collecting them every 700 objects is a tenth of it, and every 50,000 still a thirtieth.
-    gc.set_threshold(200_000, 20, 20)
+    collect_rarely()
     _without_pydantic_plugins()
     try:
         if sys.argv[1:2] and sys.argv[1] in _WITHOUT_TYPER:
@@ -41,6 +40,14 @@ def main() -> None:
         # The reader of a pipe went away: no report is owed to it.
         sys.stderr.close()
         sys.exit(1)
+
+
+def collect_rarely() -> None:
+    """Look for cycles of objects when there are many new ones.
+
+    A short run makes few: looking every 700 objects is a tenth of it, and every 50,000 still a thirtieth.
+    """
+    gc.set_threshold(200_000, 20, 20)
 
 
 def _without_pydantic_plugins() -> None:

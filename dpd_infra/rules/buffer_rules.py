@@ -22,7 +22,7 @@ from dpd_infra.plan.sizing.quantity import Unit, human
 from dpd_infra.rules.patches import set_flag, set_value, set_variable
 from dpd_infra.rules.reading import ENVIRONMENT, Variable
 from dpd_infra.rules.registry import rule
-from dpd_infra.rules.subject import EndpointSubject, Violation
+from dpd_infra.rules.subject import EndpointSubject, Violation, once_an_endpoint
 from dpd_infra.rules.wording import buffer_size
 from dpd_infra.spec.finding import Patch, Path, Severity
 from dpd_infra.spec.vocabulary import PD_BUFFER_VARIABLE
@@ -42,6 +42,7 @@ class _Buffer:
         self.chunk = chunk_bytes(model, ranks, kv_format, chunk_tokens)
 
 
+@once_an_endpoint
 def _buffer(endpoint: EndpointSubject) -> _Buffer | None:
     reading = endpoint.reading
     if not reading.disaggregated:

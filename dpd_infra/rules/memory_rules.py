@@ -5,7 +5,7 @@ What is certain by arithmetic is an error; what rests on modelled figures (activ
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from dpd_infra.catalog.instance_types import Gpu
@@ -25,7 +25,7 @@ from dpd_infra.plan.worker_args import Flag
 from dpd_infra.rules.patches import set_flag
 from dpd_infra.rules.reading import ServerReading
 from dpd_infra.rules.registry import rule
-from dpd_infra.rules.subject import EndpointSubject, Violation
+from dpd_infra.rules.subject import EndpointSubject, Violation, once_an_endpoint
 from dpd_infra.rules.wording import as_flag, buffer_size
 from dpd_infra.spec.finding import Path, Severity
 
@@ -55,7 +55,12 @@ class _Memory:
         return self._endpoint.at(*self.flag.path)
 
 
-def _budgets(endpoint: EndpointSubject) -> Iterator[_Memory]:
+@once_an_endpoint
+def _budgets(endpoint: EndpointSubject) -> Sequence[_Memory]:
+    return tuple(_each_budget(endpoint))
+
+
+def _each_budget(endpoint: EndpointSubject) -> Iterator[_Memory]:
     reading = endpoint.reading
     gpu = reading.smallest_gpu
     for server in reading.servers if gpu is not None else ():
@@ -85,7 +90,7 @@ def _budget(model: ModelShape, gpu: Gpu, ranks: int, utilization: float, buffer:
     )
 
 
-def _first(budgets: Iterator[_Memory]) -> Iterator[_Memory]:
+def _first(budgets: Sequence[_Memory]) -> Iterator[_Memory]:
     """Both roles with the same flag have the same budget: it is told once."""
     seen: set[Path] = set()
     for memory in budgets:

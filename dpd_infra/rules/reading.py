@@ -109,23 +109,23 @@ class ServerReading:
                 return found
         return None
 
-    @property
+    @cached_property
     def gpus(self) -> int:
         """GPUs a pod."""
         return int(self.asked(GPU_RESOURCE) or 0)
 
-    @property
+    @cached_property
     def efa_devices(self) -> int:
         """EFA devices a pod asks for."""
         return int(self.asked(EFA_RESOURCE) or 0)
 
-    @property
+    @cached_property
     def replicas(self) -> int:
         """Pods without autoscaling."""
         found = count(self.block.get("replicas"))
         return 1 if found is None else found
 
-    @property
+    @cached_property
     def most_replicas(self) -> int:
         """Pods at most, autoscaling included."""
         if self.scaling is None:
@@ -133,12 +133,12 @@ class ServerReading:
         most = count(self.scaling.get("maxReplicaCount"))
         return DEFAULT_MAX_REPLICAS if most is None else most
 
-    @property
+    @cached_property
     def tensor_parallel_size(self) -> int | None:
         """The size in force, 1 being vLLM's default; None where what stands there is no number."""
         return self.args.integer("tensor-parallel-size") if self.args.last("tensor-parallel-size") else 1
 
-    @property
+    @cached_property
     def engine_gpus(self) -> int | None:
         """GPUs that one server takes: all of its parallel sizes; None where one is no number."""
         product = self.tensor_parallel_size
@@ -148,19 +148,19 @@ class ServerReading:
                 product = product * size if product is not None and size is not None else None
         return product
 
-    @property
+    @cached_property
     def batched_tokens(self) -> int | None:
         """`--max-num-batched-tokens`, or vLLM's default on GPUs of this class; None where what stands there is no number."""
         given = self.args.last("max-num-batched-tokens")
         return given.integer if given else DEFAULT_MAX_NUM_BATCHED_TOKENS
 
-    @property
+    @cached_property
     def most_sequences(self) -> int | None:
         """`--max-num-seqs`, or the guide's default for the role."""
         given = self.args.last("max-num-seqs")
         return given.integer if given else self.sequences
 
-    @property
+    @cached_property
     def kv_format(self) -> KvFormat | None:
         """How the KV cache is held; None for a format that sizing does not know."""
         return kv_format(self.args)
@@ -294,14 +294,14 @@ class ManifestReading:
             return given.integer if given.integer is not None and given.integer > 0 else None
         return self.model.max_model_len if self.model else None
 
-    @property
+    @cached_property
     def pd_buffer_bytes(self) -> int | None:
         """PD_BUFFER_SIZE; None where it is not given or is no positive number."""
         variable = self.environment.get("PD_BUFFER_SIZE")
         size = variable.integer if variable else None
         return size if size is not None and size > 0 else None
 
-    @property
+    @cached_property
     def chunk_tokens(self) -> int | None:
         """LMCache's chunk; None where it is set to something that is no positive number."""
         variable = self.environment.get("LMCACHE_CHUNK_SIZE")
@@ -309,12 +309,12 @@ class ManifestReading:
             return CHUNK_TOKENS
         return variable.integer if variable.integer is not None and variable.integer > 0 else None
 
-    @property
+    @cached_property
     def max_model_len_flag(self) -> Flag | None:
         """`--max-model-len` of the decoder."""
         return self.decode.args.last("max-model-len")
 
-    @property
+    @cached_property
     def is_routed(self) -> bool:
         """Whether there is a router: pdSpec makes one by itself (DPD guide)."""
         return self.disaggregated or mapping(self.spec.get("intelligentRoutingSpec")).get("enabled") is True

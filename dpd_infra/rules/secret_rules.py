@@ -39,20 +39,21 @@ def _found(endpoint: EndpointSubject) -> Iterator[tuple[Path, str, str]]:
     reference = "put it into a Kubernetes Secret and refer to it: valueFrom: {secretKeyRef: {name: …, key: …}}"
     if endpoint.spec is not None:
         reference = "put it into a Kubernetes Secret and write {secretKeyRef: {name: …, key: …}} in its place"
+    words: list[str] = []
+    _collect(endpoint.manifest, words, 0)
+    is_there = has_known_secret("\n".join(words))
     for path, name, value in _variables(endpoint):
-        by_name, by_form = is_secret_variable(name), len(value) > _SHORT and (looks_random(value) or has_known_secret(value))
+        by_name, by_form = is_secret_variable(name), len(value) > _SHORT and (looks_random(value) or (is_there and has_known_secret(value)))
         if (by_name or by_form) and not is_plain(value):
             hub = ". A Hugging Face token belongs to the model's source" if name in _HUB_VARIABLES else ""
             yield path, f"{name} holds {'a secret by its name' if by_name else 'what looks like a secret'}", f"{reference}{hub}"
     for flag in {flag.path: flag for server in endpoint.reading.servers for flag in server.args.flags}.values():
         value = flag.value or ""
-        by_form = len(value) > _SHORT and (looks_random(value) or has_known_secret(value))
+        by_form = len(value) > _SHORT and (looks_random(value) or (is_there and has_known_secret(value)))
         if value and (is_secret_flag(flag.name) or by_form) and not is_plain(value):
             fix = "hand it over as a variable from a Kubernetes Secret, which vLLM reads by itself (VLLM_API_KEY, HF_TOKEN)"
             yield flag.path, f"{flag.text} is followed by what looks like a secret", fix
-    words: list[str] = []
-    _collect(endpoint.manifest, words, 0)
-    if has_known_secret("\n".join(words)):
+    if is_there:
         for path, value in _texts(endpoint.manifest, ()):
             if has_known_secret(value):
                 yield path, "what stands here has the form of a secret", "refer to a Kubernetes Secret, or leave it out"

@@ -6,6 +6,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator
+from functools import lru_cache
 
 _KNOWN = re.compile(
     r"""
@@ -73,11 +74,13 @@ def _marked_lines(text: str) -> Iterator[str]:
             at = text.find(mark, end) if end >= 0 else -1
 
 
+@lru_cache(maxsize=4096)
 def is_secret_variable(name: str) -> bool:
     """Whether an environment variable's name says that its value is one: `HF_TOKEN`, `OPENAI_API_KEY`, `DB_PASSWORD`."""
     return _SECRET_VARIABLE.search(name.upper()) is not None
 
 
+@lru_cache(maxsize=4096)
 def is_secret_flag(name: str) -> bool:
     """Whether a flag's name says that its value is one: `api-key`, `hf-token`."""
     return _SECRET_FLAG.search(name) is not None

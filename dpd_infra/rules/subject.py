@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from dpd_infra.catalog.operator_releases import RELEASES, release_of
 from dpd_infra.plan.groups import GroupPlan, plan_groups
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from dpd_infra.spec.network import NetworkSpec
     from dpd_infra.spec.operator import OperatorFacts
     from dpd_infra.spec.platform import PlatformSpec
+
+Found = TypeVar("Found")
 
 PLATFORM_PATH: Path = ("config", "dpd-infra:platform")
 """Where a stack file holds the platform."""
@@ -59,6 +61,8 @@ class EndpointSubject:
     """The stack it stands in; None for a raw manifest."""
     operator: OperatorFacts | None = None
     """The operator it is for, as far as known."""
+    kept: dict[Any, Any] = field(default_factory=dict[Any, Any], compare=False, repr=False)
+    """What `once_an_endpoint` worked out."""
 
     @property
     def manifest(self) -> Mapping[str, Any]:
@@ -112,6 +116,17 @@ class EndpointSubject:
             if self.get(*path[:length]) is not None:
                 return path[:length]
         return ()
+
+
+def once_an_endpoint(work: Callable[[EndpointSubject], Found]) -> Callable[[EndpointSubject], Found]:
+    """What several rules ask of an endpoint, worked out for the first of them."""
+
+    def found(endpoint: EndpointSubject) -> Found:
+        if work not in endpoint.kept:
+            endpoint.kept[work] = work(endpoint)
+        return endpoint.kept[work]
+
+    return found
 
 
 @dataclass(frozen=True)
