@@ -629,6 +629,63 @@ def test_iam_refuses_what_breaks_its_grammar_its_principals_and_its_quotas() -> 
         direct.create(base.ROLE_POLICY_ATTACHMENT, "11", {"role": "role", "policyArn": "arn:aws:iam::aws:policy/Eleventh"})
 
 
+def test_iam_counts_the_size_of_documents_without_their_white_space() -> None:
+    direct = Direct()
+
+    def padded(size: int, document: str = POLICY) -> str:
+        text = "".join(document.split())
+        first = text.index('"Statement"')
+        return f'{text[:first]}"Id":"{"x" * (size - len(text) - 8)}",{" " * 99}{text[first:]}'
+
+    for kind, document, limit, name, rule, message in (
+        (base.ROLE, TRUST, 2048, "assumeRolePolicy", "iam-trust-size", "LimitExceeded: Cannot exceed quota for ACLSizePerRole: 2048"),
+        (base.POLICY, POLICY, 6144, "policy", "iam-policy-size", "LimitExceeded: Cannot exceed quota for PolicySize: 6144"),
+    ):
+        with refused(rule, message):
+            direct.create(kind, "large", {name: padded(limit + 1, document)})
+        direct.create(kind, "fits", {name: padded(limit, document)})
+    direct.create(base.ROLE, "role", {"name": "role", "assumeRolePolicy": TRUST})
+    direct.create(base.ROLE_POLICY, "first", {"role": "role", "policy": padded(6144)})
+    with refused("iam-inline-size", "LimitExceeded: Maximum policy size of 10240 bytes exceeded for role role"):
+        direct.create(base.ROLE_POLICY, "second", {"role": "role", "policy": padded(10240 - 6144 + 1)})
+    direct.create(base.ROLE_POLICY, "second", {"role": "role", "policy": padded(10240 - 6144)})
+
+
+def test_a_role_and_a_policy_go_after_what_ties_them() -> None:
+    direct = Direct()
+    role = direct.create(base.ROLE, "role", {"name": "role", "assumeRolePolicy": TRUST})
+    policy = direct.create(base.POLICY, "policy", {"policy": POLICY})
+    attached = direct.create(base.ROLE_POLICY_ATTACHMENT, "attached", {"role": "role", "policyArn": policy.id})
+    inline = direct.create(base.ROLE_POLICY, "inline", {"role": "role", "policy": POLICY})
+    with refused("iam-policy-detached", "DeleteConflict: Cannot delete a policy attached to entities."):
+        direct.delete(policy)
+    with refused("iam-role-detached", "DeleteConflict: Cannot delete entity, must detach all policies first."):
+        direct.delete(role)
+    direct.delete(attached)
+    direct.delete(policy)
+    with refused("iam-role-without-policies", "DeleteConflict: Cannot delete entity, must delete policies first."):
+        direct.delete(role)
+    direct.delete(inline)
+    direct.delete(role)
+
+
+def test_a_nat_gateway_comes_after_the_internet_gateway_and_goes_before_its_address() -> None:
+    direct = Direct()
+    vpc = direct.create(base.VPC, "vpc", {"cidrBlock": "10.0.0.0/16"})
+    subnet = direct.create(base.SUBNET, "a", {"vpcId": vpc.id, "cidrBlock": "10.0.0.0/24", "availabilityZone": "us-east-2a"})
+    address = direct.create(base.EIP, "nat", {"domain": "vpc"})
+    inputs = {"subnetId": subnet.id, "allocationId": address.id}
+    with refused("nat-gateway-needs-internet-gateway", f"Gateway.NotAttached: Network {vpc.id} has no Internet gateway attached"):
+        direct.create(base.NAT_GATEWAY, "nat", inputs)
+    direct.create(base.NAT_GATEWAY, "private", {"subnetId": subnet.id, "connectivityType": "private"})
+    direct.create(base.INTERNET_GATEWAY, "public", {"vpcId": vpc.id})
+    gateway = direct.create(base.NAT_GATEWAY, "nat", inputs)
+    with refused("elastic-address-in-use", "InvalidIPAddress.InUse"):
+        direct.delete(address)
+    direct.delete(gateway)
+    direct.delete(address)
+
+
 def test_a_trust_policy_is_read_with_its_conditions() -> None:
     account = trust("eks.amazonaws.com").replace('"Action"', '"Condition": {"StringEquals": {"aws:SourceAccount": "%s"}}, "Action"')
     make(RawPlatform(hyperpod=False, node_addons=(), operator=False, endpoint=False))

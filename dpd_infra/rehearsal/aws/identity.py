@@ -74,13 +74,13 @@ class Role(ResourceType):
             if ":role/" in principal and principal not in known:
                 raise AwsError("IAM", operation, "MalformedPolicyDocument", rules.PRINCIPAL_EXISTS(principal=principal))
         if _size(text) > TRUST_POLICY_SIZE:
-            raise _limit(operation, f"Cannot exceed quota for ACLSizePerRole: {TRUST_POLICY_SIZE}")
+            raise _limit(operation, rules.TRUST_SIZE(limit=TRUST_POLICY_SIZE))
 
     def delete(self, call: Call) -> None:
         if call.account.all(base.ROLE_POLICY_ATTACHMENT, role=call.id) and not call.inputs.get("forceDetachPolicies"):
-            raise AwsError("IAM", "DeleteRole", "DeleteConflict", "Cannot delete entity, must detach all policies first.", status=409)
+            raise AwsError("IAM", "DeleteRole", "DeleteConflict", rules.ROLE_DETACHED(), status=409)
         if call.account.all(base.ROLE_POLICY, role=call.id):
-            raise AwsError("IAM", "DeleteRole", "DeleteConflict", "Cannot delete entity, must delete policies first.", status=409)
+            raise AwsError("IAM", "DeleteRole", "DeleteConflict", rules.ROLE_WITHOUT_POLICIES(), status=409)
 
 
 def _existing_role(call: Call, operation: str) -> str:
@@ -111,7 +111,7 @@ class RolePolicy(ResourceType):
         _check_policy(call.text("policy"), "PutRolePolicy")
         others = [item for item in call.account.all(base.ROLE_POLICY, role=role) if item.id != call.id]
         if _size(call.text("policy")) + sum(_size(item.outputs["policy"]) for item in others) > ROLE_INLINE_POLICIES_SIZE:
-            raise _limit("PutRolePolicy", f"Maximum policy size of {ROLE_INLINE_POLICIES_SIZE} bytes exceeded for role {role}")
+            raise _limit("PutRolePolicy", rules.INLINE_SIZE(limit=ROLE_INLINE_POLICIES_SIZE, role=role))
 
 
 class Policy(ResourceType):
@@ -136,12 +136,11 @@ class Policy(ResourceType):
     def _fits(self, call: Call) -> None:
         _check_policy(call.text("policy"), "CreatePolicy")
         if _size(call.text("policy")) > MANAGED_POLICY_SIZE:
-            raise _limit("CreatePolicy", f"Cannot exceed quota for PolicySize: {MANAGED_POLICY_SIZE}")
+            raise _limit("CreatePolicy", rules.POLICY_SIZE(limit=MANAGED_POLICY_SIZE))
 
     def delete(self, call: Call) -> None:
         if call.account.all(base.ROLE_POLICY_ATTACHMENT, policyArn=call.id):
-            message = "Cannot delete a policy attached to entities."
-            raise AwsError("IAM", "DeletePolicy", "DeleteConflict", message, status=409)
+            raise AwsError("IAM", "DeletePolicy", "DeleteConflict", rules.POLICY_DETACHED(), status=409)
 
 
 class RolePolicyAttachment(ResourceType):

@@ -55,8 +55,7 @@ class Eip(ResourceType):
 
     def delete(self, call: Call) -> None:
         if needs(call.account, (base.NAT_GATEWAY,), "allocationId", call.id):
-            message = f"Address with allocation id [{call.id}] cannot be released because it is in use."
-            raise AwsError("EC2", "ReleaseAddress", "InvalidIPAddress.InUse", message)
+            raise AwsError("EC2", "ReleaseAddress", "InvalidIPAddress.InUse", rules.ADDRESS_IN_USE(id=call.id))
 
 
 class NatGateway(ResourceType):
@@ -71,7 +70,7 @@ class NatGateway(ResourceType):
         if call.text("connectivityType", "public") == "public":
             vpc = subnet.outputs["vpcId"]
             if not call.account.all(base.INTERNET_GATEWAY, vpcId=vpc):
-                raise AwsError("EC2", "CreateNatGateway", "Gateway.NotAttached", f"Network {vpc} has no Internet gateway attached")
+                raise AwsError("EC2", "CreateNatGateway", "Gateway.NotAttached", rules.NETWORK_HAS_GATEWAY(vpc=vpc))
             allocation = call.text("allocationId")
             message = f"The allocation ID '{allocation}' does not exist"
             code = "InvalidAllocationID.NotFound"

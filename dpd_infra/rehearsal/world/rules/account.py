@@ -84,5 +84,53 @@ POLICIES_PER_ROLE = WorldRule(
     "Cannot exceed quota for PoliciesPerRole: {limit}",
     IAM_QUOTAS,
 )
+TRUST_SIZE = WorldRule(
+    "iam-trust-size",
+    "A trust policy has at most 2048 characters, white space not counted, unless the quota was raised.",
+    "Cannot exceed quota for ACLSizePerRole: {limit}",
+    IAM_QUOTAS,
+)
+POLICY_SIZE = WorldRule(
+    "iam-policy-size",
+    "A managed policy has at most 6144 characters, white space not counted.",
+    "Cannot exceed quota for PolicySize: {limit}",
+    IAM_QUOTAS,
+)
+INLINE_SIZE = WorldRule(
+    "iam-inline-size",
+    "The inline policies of a role have at most 10240 characters together, white space not counted.",
+    "Maximum policy size of {limit} bytes exceeded for role {role}",
+    IAM_QUOTAS,
+)
+ROLE_DETACHED = WorldRule(
+    "iam-role-detached",
+    "A role goes after its managed policies are detached.",
+    "Cannot delete entity, must detach all policies first.",
+    IAM_USER_GUIDE,
+)
+ROLE_WITHOUT_POLICIES = WorldRule(
+    "iam-role-without-policies",
+    "A role goes after its inline policies.",
+    "Cannot delete entity, must delete policies first.",
+    IAM_USER_GUIDE,
+)
+POLICY_DETACHED = WorldRule(
+    "iam-policy-detached",
+    "A managed policy goes when nothing has it attached.",
+    "Cannot delete a policy attached to entities.",
+    IAM_USER_GUIDE,
+)
+NETWORK_HAS_GATEWAY = WorldRule(
+    "nat-gateway-needs-internet-gateway",
+    "A public NAT gateway is made in a VPC that has its internet gateway.",
+    "Network {vpc} has no Internet gateway attached",
+    _EC2_ERRORS,
+)
+ADDRESS_IN_USE = WorldRule(
+    "elastic-address-in-use",
+    "An elastic address is released after the NAT gateway that uses it.",
+    "Address with allocation id [{id}] cannot be released because it is in use.",
+    _EC2_ERRORS,
+)
 
 RULES = tuple(value for value in list(globals().values()) if isinstance(value, WorldRule))
