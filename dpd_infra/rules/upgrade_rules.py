@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from dpd_infra.catalog.operator_needs import OPERATOR_NEEDS
@@ -26,6 +26,7 @@ from dpd_infra.rules.registry import rule
 from dpd_infra.rules.subject import EndpointSubject, StackSubject, Violation
 from dpd_infra.rules.wide_subjects import UpgradeSubject, both_endpoints
 from dpd_infra.spec.endpoint.change import ChangeSpec
+from dpd_infra.spec.existing import ExistingSpec
 from dpd_infra.spec.finding import Path, Severity
 
 _WAY_OUT = "keep the old value; for a change build a second platform under another name, move the endpoints, then take the old one down"
@@ -68,6 +69,28 @@ def _fixed_values(change: UpgradeSubject) -> Iterator[tuple[Path, Any, Any, str]
         yield at("network", "zone"), old.network.zone, new.network.zone, "the GPU zone"
         yield at("network", "cidr"), old.network.cidr, new.network.cidr, "the VPC's block"
         yield at("network", "gpuCidr"), old.network.gpu_cidr or "none", new.network.gpu_cidr or "none", "the GPU subnet's block"
+    if old.existing.cluster is None and new.existing.cluster is None:
+        yield from _fixed_existing(old.existing, new.existing, at)
+
+
+def _fixed_existing(old: ExistingSpec, new: ExistingSpec, at: Callable[..., Path]) -> Iterator[tuple[Path, Any, Any, str]]:
+    """What a HyperPod cluster of ours was made with of somebody else's network and EKS cluster."""
+    if old.network is not None and new.network is not None:
+        for field, key, what in (
+            ("gpu_subnet_ids", "gpuSubnetIds", "the GPU subnets"),
+            ("node_security_group_ids", "nodeSecurityGroupIds", "the nodes' security groups"),
+        ):
+            before, after = (", ".join(sorted(getattr(network, field))) for network in (old.network, new.network))
+            yield at("existing", "network", key), before, after, what
+    if old.control_plane is not None and new.control_plane is not None:
+        yield at("existing", "controlPlane", "name"), old.control_plane.name, new.control_plane.name, "the EKS cluster"
+        if old.control_plane.values is not None and new.control_plane.values is not None:
+            for field, key, what in (
+                ("vpc_id", "vpcId", "the EKS cluster's VPC"),
+                ("cluster_security_group_id", "clusterSecurityGroupId", "the EKS cluster's security group"),
+            ):
+                before, after = (getattr(plane.values, field) for plane in (old.control_plane, new.control_plane))
+                yield at("existing", "controlPlane", "values", key), before, after, what
 
 
 @rule(

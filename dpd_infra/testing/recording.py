@@ -63,6 +63,8 @@ class Recorded:
     """Names of resource hooks by event, `beforeCreate`."""
     version: str = ""
     """The provider plugin's version, where said."""
+    replacement_trigger: Any = None
+    """The value whose change replaces the resource, where said."""
     read: bool = False
     """True where an existing resource was only read."""
 

@@ -101,6 +101,7 @@ def recorded(request: Any, urn: str, prefix: str) -> Recorded:
         import_id=request.importId,
         hooks=_hooks(request.hooks),
         version=request.version,
+        replacement_trigger=_plain(request.replacement_trigger, "", set()),
     )
 
 
