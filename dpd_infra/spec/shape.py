@@ -17,6 +17,7 @@ from pydantic_core import ErrorDetails
 from dpd_infra.spec.base import Spec, documentation
 from dpd_infra.spec.finding import Finding, Patch, Path, Severity, pointer
 from dpd_infra.spec.shape_examples import example_named, example_of, with_example
+from dpd_infra.spec.shape_fixes import fix_of
 from dpd_infra.spec.shape_rule import SHAPE_RULE
 from dpd_infra.spec.shape_words import fix, is_kind, kinds, meant, message, shown
 
@@ -161,7 +162,8 @@ def _finding(model: type[BaseModel], refusal: _Refusal, prefix: Path, subject: s
             what = detail["msg"].removeprefix("Value error, ")
             why = field_doc or "The parts of this section contradict each other."
             section = next(iter(_models_in(field.annotation)), None) if field is not None else None if steps else model
-            fixed = with_example("change it as said", example_named(section.model_fields, what) if section else example)
+            named = example_named(section.model_fields, what) if section else example
+            fixed = f"{fix_of(what) or 'change one of what it names'}{f', for example {named}' if named else ''}"
         case _:
             what = f"{refusal.must}, found {found}" if found else refusal.must
             why = field_doc or "The value has the wrong shape."

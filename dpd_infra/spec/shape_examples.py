@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic.fields import FieldInfo
 
-_OPEN_FIXES = ("of that form", "correct it", "change it as said", "write something", "write text", "a mapping of keys to values", "a list")
+_OPEN_FIXES = ("of that form", "correct it", "write something", "write text", "a mapping of keys to values", "a list")
 """How a fix ends that says nothing concrete."""
 
 

@@ -94,18 +94,18 @@ def test_a_stack_file_with_nothing_of_ours_is_not_called_good(tmp_path: Path, na
         ("  aws:region: us-east-2\n", "", ["add config.aws:region, for example aws:region: us-east-2"]),
         ("aws:region: us-east-2", "aws:region: us-east-2a", ["that is a zone: write us-east-2"]),
         ("zone: us-east-2a", "zone: us-east2a", ["write a value of that form, for example us-east-2a"]),
-        ("203.0.113.0/24", "203.0.113.5/24", ["change it as said, for example 203.0.113.0/24"]),
+        ("203.0.113.0/24", "203.0.113.5/24", ["write a block's first address and its length, for example 203.0.113.0/24"]),
         ("v1.4.0-eksbuild.1", "1.4.0", ["write a value of that form, for example v1.4.0-eksbuild.1"]),
         ("name: inference-dev", "name: My_Platform", ["write a value of that form, for example inference-prod"]),
         (
             "network: {zone: us-east-2a}",
             "network: {zone: us-east-2a, cidr: 10.0.0.0/8}",
-            ["change it as said, for example cidr: 10.0.0.0/16"],
+            ["write a block of that size, or give the GPU subnet a block of its own with gpuCidr, for example cidr: 10.0.0.0/16"],
         ),
         (
             ", s3: {bucket: my-models, prefix: Llama-3.3-70B-Instruct}",
             "",
-            ["change it as said, for example s3: {bucket: my-models, prefix: Llama-3.3-70B-Instruct}"],
+            ["add one of s3, fsx, huggingFace, kubernetesVolume, for example s3: {bucket: my-models, prefix: Llama-3.3-70B-Instruct}"],
         ),
     ],
 )
