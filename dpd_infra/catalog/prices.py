@@ -10,6 +10,9 @@ from typing import Any
 
 from dpd_infra.catalog.sources import Source
 
+MOST_PER_HOUR = 1_000_000
+"""USD an hour of a node, beyond which a price is a slip."""
+
 
 @dataclass(frozen=True, slots=True)
 class PriceList:
@@ -35,8 +38,8 @@ class PriceList:
         if not source:
             raise ValueError(f"{origin}: source must say where the prices were read")
         for name, price in per_hour.items() if isinstance(per_hour, dict) else [("perHour", None)]:
-            if isinstance(price, bool) or not isinstance(price, int | float) or price <= 0:
-                raise ValueError(f"{origin}: the price of {name} is {price!r}, and must be a number above 0")
+            if isinstance(price, bool) or not isinstance(price, int | float) or not 0 < price <= MOST_PER_HOUR:
+                raise ValueError(f"{origin}: the price of {name} is {str(price)[:40]!r}, and must be a number above 0, at most a million")
         return cls(date, Source(source, origin, date), {str(name): float(price) for name, price in per_hour.items()})
 
     @classmethod
@@ -44,7 +47,10 @@ class PriceList:
         """A list from a JSON or YAML file. Raises ValueError for content that is no price list, OSError for a file that cannot be read."""
         text = path.read_text(encoding="utf-8")
         if path.suffix == ".json":
-            data = json.loads(text)
+            try:
+                data = json.loads(text)
+            except (ValueError, RecursionError) as error:
+                raise ValueError(f"{path} is no JSON: {str(error)[:100]}") from error
         else:
             import yaml  # noqa: PLC0415  # most runs have no price file
 

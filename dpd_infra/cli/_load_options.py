@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from dpd_infra.catalog.instance_types import INSTANCE_TYPES, InstanceType, instance_type
 from dpd_infra.catalog.models import KvFormat, ModelShape, find_model, model_names
-from dpd_infra.catalog.prices import DEFAULT_PRICES, PriceList
+from dpd_infra.catalog.prices import DEFAULT_PRICES, MOST_PER_HOUR, PriceList
 from dpd_infra.catalog.sources import Source
 from dpd_infra.cli._arguments import Parser, UsageError
 from dpd_infra.plan.sizing.auto import Autos
@@ -153,8 +153,8 @@ def prices(given: argparse.Namespace) -> PriceList:
             said[name] = number(price)
         except ValueError as error:
             raise UsageError(f"--price {entry}: write TYPE=USD, such as ml.p5.48xlarge=60") from error
-        if not said[name] > 0:
-            raise UsageError(f"--price {entry}: a price is above 0")
+        if not 0 < said[name] <= MOST_PER_HOUR:
+            raise UsageError(f"--price {entry}: a price is above 0, and at most {MOST_PER_HOUR:,}")
     if not said:
         return found
     if given.prices:

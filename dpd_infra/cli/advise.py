@@ -15,6 +15,7 @@ from dpd_infra.plan.advice.plot import plot_svg
 from dpd_infra.plan.advice.second_opinion import is_installed
 from dpd_infra.plan.advice.text import advice_text
 from dpd_infra.plan.advice.threshold import ThresholdAdvice
+from dpd_infra.spec.yaml_source import YamlProblem
 
 SUMMARY = "Say whether to disaggregate.\n\nUnder a load, with the same GPUs colocated beside it; threshold, strategy, buffer, simulation."
 
@@ -59,6 +60,8 @@ def main(arguments: Sequence[str]) -> int:
             _write_plots(pathlib.Path(given.plot), {name: advice.threshold for name, advice in found.items() if advice.threshold})
     except UsageError as error:
         return _fail(str(error), WRONG_USAGE, as_json=as_json)
+    except YamlProblem as error:
+        return _fail(f"{error.file}:{error.line}: {error.what}" if error.line else f"{error.file}: {error.what}", 1, as_json=as_json)
     except (ValueError, OSError) as error:
         return _fail(str(error), 1, as_json=as_json)
     if given.json:

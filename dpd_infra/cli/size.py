@@ -11,6 +11,7 @@ from dpd_infra.cli._load_options import endpoints, parser, prices, workload
 from dpd_infra.plan.sizing.report import size_endpoint
 from dpd_infra.plan.sizing.text import report_text
 from dpd_infra.sizing import SizedEndpoint
+from dpd_infra.spec.yaml_source import YamlProblem
 
 SUMMARY = "Size endpoints.\n\nKV cache, PD buffer, GPU memory; with a load also times, rates and cost."
 
@@ -26,6 +27,8 @@ def main(arguments: Sequence[str]) -> int:
         reports = [(each, size_endpoint(each.serving, each.load, known)) for each in endpoints(given, load)]
     except UsageError as error:
         return _fail(str(error), WRONG_USAGE, as_json=as_json)
+    except YamlProblem as error:
+        return _fail(f"{error.file}:{error.line}: {error.what}" if error.line else f"{error.file}: {error.what}", 1, as_json=as_json)
     except (ValueError, OSError) as error:
         return _fail(str(error), 1, as_json=as_json)
     if given.json:

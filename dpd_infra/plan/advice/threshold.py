@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from math import isfinite
 from typing import Any
 
 from dpd_infra.catalog.sources import CRD_3_2, DPD_GUIDE
@@ -131,6 +132,10 @@ def _reasons(chosen: ThresholdPoint, default: ThresholdPoint, good: list[Thresho
     if chosen.threshold_tokens != default.threshold_tokens:
         reasons.append(
             f"the default of {DEFAULT_THRESHOLD:,} sends {default.share_disaggregated:.0%} to a prefiller, mean request time "
-            f"{default.request_seconds:.2f} s against {chosen.request_seconds:.2f} s"
+            f"{_seconds(default.request_seconds)} against {_seconds(chosen.request_seconds)}"
         )
     return tuple(reasons)
+
+
+def _seconds(seconds: float) -> str:
+    return f"{seconds:.2f} s" if isfinite(seconds) else "without end (it does not keep up)"

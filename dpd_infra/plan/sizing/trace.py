@@ -71,8 +71,8 @@ def _json_rows(text: str, origin: str) -> Iterator[tuple[int, dict[str, Any]]]:
     for number, line in _lines(text):
         try:
             row = json.loads(line)
-        except json.JSONDecodeError as error:
-            raise ValueError(f"{origin}:{number}: {error.msg}") from error
+        except (ValueError, RecursionError) as error:
+            raise ValueError(f"{origin}:{number}: no JSON: {str(error)[:100]}") from error
         if not isinstance(row, dict):
             raise ValueError(f"{origin}:{number}: each line is one JSON object")  # noqa: TRY004  # the file's fault, not a caller's type
         yield number, row

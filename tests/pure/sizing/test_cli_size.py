@@ -264,3 +264,17 @@ def test_what_cannot_be_sized_is_one_line_of_the_short_form(tmp_path: Path) -> N
     short = short_sizing(name, manifest)
     assert short.text.startswith("llama: not sized, the catalog does not know this model")
     assert list(short.data) == ["notSized"]
+
+
+@pytest.mark.parametrize("text", ["a: b: c\n", "\x00", "a: [", "- &a [*b]\n"])
+@pytest.mark.parametrize("form", [[], ["--json"]])
+def test_a_file_that_is_no_yaml_is_one_line_with_its_place(
+    text: str, form: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "endpoint.yaml"
+    path.write_text(text)
+    code, out, err = run(capsys, str(path), *form)
+    said = json.loads(out)["error"] if form else err
+    assert code == 1
+    assert str(path) in said
+    assert said.count("\n") <= 1

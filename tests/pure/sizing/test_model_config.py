@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from dpd_infra.catalog.instance_types import INSTANCE_TYPES
 from dpd_infra.catalog.models import WeightFormat, find_model
 from dpd_infra.plan.sizing.model_config import UnsupportedConfigError, model_from_config, read_model_config
+from dpd_infra.plan.sizing.report import size_endpoint
+from dpd_infra.plan.sizing.serving import Serving
 
 CONFIGS = Path(__file__).with_name("configs")
 
@@ -113,3 +119,38 @@ def test_a_file_that_is_no_json_is_refused(tmp_path: Path) -> None:
     path.write_text("[]")
     with pytest.raises(UnsupportedConfigError, match="is an object"):
         read_model_config(path)
+
+
+ODD = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-2, 200),
+    st.sampled_from([2**63, 10**400, -(10**30)]),
+    st.floats(),
+    st.text(max_size=5),
+    st.lists(st.integers() | st.none(), max_size=2),
+    st.dictionaries(st.text(max_size=3), st.integers() | st.none(), max_size=2),
+)
+KEYS = [*sorted(config()), "head_dim", "quantization_config", "text_config", "layer_types", "num_experts", "first_k_dense_replace"]
+
+
+@settings(max_examples=300)
+@given(
+    st.sampled_from(["llama", "qwen3_moe", "gpt_oss", "deepseek_v3"]),
+    st.dictionaries(st.sampled_from([*KEYS, "q_lora_rank", "num_experts_per_tok", "sliding_window"]), ODD, max_size=4),
+)
+def test_whatever_stands_in_a_config_it_is_a_shape_to_reckon_with_or_refused(kind: str, changes: dict[str, Any]) -> None:
+    """A refusal names the file; a shape goes through every figure of a size without an exception that is not one of ours."""
+    latent = {"kv_lora_rank": 512, "q_lora_rank": 1536, "qk_rope_head_dim": 64, "qk_nope_head_dim": 128, "v_head_dim": 128}
+    experts = {"num_experts": 8, "num_experts_per_tok": 2, "moe_intermediate_size": 1024}
+    data = config(model_type=kind) | latent | experts | changes
+    refusal, values = "", list[float]()
+    try:
+        shape = model_from_config(data, "x", "c")
+        report = size_endpoint(Serving(shape, INSTANCE_TYPES["ml.p5.48xlarge"], 4096))
+        values = [each.value for section in report.sections for each in section.quantities]
+    except ValueError as error:
+        refusal = str(error)
+    assert all(isfinite(value) for value in values)
+    assert values or refusal.startswith(("c: ", "x cannot be split")) or "must be at least" in refusal
+    assert len(refusal) < 1500

@@ -104,6 +104,14 @@ def test_a_price_file_that_is_no_yaml_is_refused(tmp_path: Path) -> None:
         PriceList.from_file(path)
 
 
+@pytest.mark.parametrize("text", ["{", "[" * 5000 + "]" * 5000, '{"date": NaN}', "9" * 5000])
+def test_a_price_file_of_json_that_is_none_or_no_price_list_is_refused(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "prices.json"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=r"is no JSON|has exactly the keys"):
+        PriceList.from_file(path)
+
+
 @pytest.mark.parametrize(
     "data",
     [
@@ -113,6 +121,8 @@ def test_a_price_file_that_is_no_yaml_is_refused(tmp_path: Path) -> None:
         {"date": "2026-11-01", "source": "", "perHour": {}},
         {"date": "2026-11-01", "source": "x", "perHour": {"ml.p5.48xlarge": 0}},
         {"date": "2026-11-01", "source": "x", "perHour": {"ml.p5.48xlarge": "60"}},
+        {"date": "2026-11-01", "source": "x", "perHour": {"ml.p5.48xlarge": float("nan")}},
+        {"date": "2026-11-01", "source": "x", "perHour": {"ml.p5.48xlarge": 1e308}},
         {"date": "2026-11-01", "source": "x", "perHour": []},
         {"date": "2026-11-01", "source": "x", "perHour": {}, "region": "us-east-2"},
     ],

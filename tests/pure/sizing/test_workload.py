@@ -102,7 +102,15 @@ def test_a_trace_of_numbers_is_prompts_alone() -> None:
 
 @pytest.mark.parametrize(
     ("text", "line"),
-    [("100\nmany\n", "t:2"), ('{"input_tokens": 1}\n', "t:1"), ('{"a": \n', "t:1"), ("a,b\n1,2\n", "t:2"), ("", "empty"), ("-5\n", "t:")],
+    [
+        ("100\nmany\n", "t:2"),
+        ('{"input_tokens": 1}\n', "t:1"),
+        ('{"a": \n', "t:1"),
+        ("a,b\n1,2\n", "t:2"),
+        ("", "empty"),
+        ("-5\n", "t:"),
+        ('{"input_tokens": ' + "[" * 5000, "t:1"),
+    ],
 )
 def test_a_bad_trace_names_the_line(text: str, line: str) -> None:
     with pytest.raises(ValueError, match=line):
