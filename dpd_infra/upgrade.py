@@ -4,16 +4,68 @@ from __future__ import annotations
 
 import os
 import pathlib
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
 
+from dpd_infra.catalog.changes import FieldChange, change_of
 from dpd_infra.checking import CheckedFile, operator_named, unopened
 from dpd_infra.rules.check import check_upgrade
 from dpd_infra.rules.subject import StackSubject
 from dpd_infra.rules.wide_subjects import UpgradeSubject
-from dpd_infra.spec.finding import Finding
+from dpd_infra.spec.finding import Finding, Path
 from dpd_infra.spec.operator import OperatorFacts
 from dpd_infra.spec.yaml_source import SourceText
 from dpd_infra.stack import LoadedStack, load_file
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedField:
+    """One place in which two stack files differ, and what an `up` makes of it."""
+
+    path: Path
+    """In the stack: `("platform", "instanceGroups", "gpu", "count")`."""
+    before: Any
+    """None where nothing stood there."""
+    after: Any
+    """None where nothing stands there."""
+    effect: FieldChange | None
+    """None for a whole entry that is new or gone: a group, an endpoint, a team."""
+
+
+def changed_fields(old: str, new: str, operator: OperatorFacts | None = None) -> list[ChangedField]:
+    """The places in which two stack files differ, defaults included, in the order of the file; none where either has errors of its own.
+
+    Two operator versions have no fields.
+    """
+    if not os.path.lexists(old) or not os.path.lexists(new):
+        return []
+    loaded = [load_file(pathlib.Path(name), operator=facts) for name, facts in ((old, None), (new, operator))]
+    specs = [stack.spec for stack in loaded]
+    if any(spec is None for spec in specs):
+        return []
+    before, after = (spec.model_dump(mode="json", by_alias=True) for spec in specs if spec is not None)
+    return list(_differences(before, after, ()))
+
+
+def _differences(before: Any, after: Any, path: Path) -> Iterator[ChangedField]:
+    if before == after:
+        return
+    effect = change_of(path)
+    is_section = isinstance(before, dict) and isinstance(after, dict)
+    if is_section and (effect is None or not _is_whole(effect, path)):
+        for key in [*before, *(key for key in after if key not in before)]:
+            yield from _differences(before.get(key), after.get(key), (*path, key))
+    elif effect is None and isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
+        for index, (one, other) in enumerate(zip(before, after, strict=True)):
+            yield from _differences(one, other, (*path, index))
+    else:
+        yield ChangedField(path, before, after, effect)
+
+
+def _is_whole(effect: FieldChange, path: Path) -> bool:
+    """Whether a place is a field itself, not a part of one."""
+    return len(effect.field.replace("[]", ".[]").split(".")) == len(path)
 
 
 def compare(old: str, new: str, operator: OperatorFacts | None = None) -> CheckedFile:

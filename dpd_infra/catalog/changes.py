@@ -25,6 +25,9 @@ class Outcome(StrEnum):
     """No resource changes."""
 
 
+_GRAVITY = ("replace", "delete", "create", "update", "options")
+
+
 @dataclass(frozen=True, slots=True)
 class FieldChange:
     """One field and what a change of it does."""
@@ -36,6 +39,13 @@ class FieldChange:
     """What happens to the resources, by the kinds' names: `update`, `replace`, `create`, `delete` or `options`."""
     rules: tuple[str, ...]
     """The rules on a change that speak of it, errors first."""
+
+    def by_operation(self) -> dict[str, list[str]]:
+        """The kinds of resources by what happens to them, the gravest first."""
+        groups: dict[str, list[str]] = {}
+        for kind, operation in sorted(self.resources.items(), key=lambda item: (_GRAVITY.index(item[1]), item[0])):
+            groups.setdefault(operation, []).append(kind)
+        return groups
 
 
 @cache

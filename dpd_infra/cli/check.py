@@ -7,7 +7,7 @@ import json as json_module
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from dpd_infra.checking import CheckedFile, FixedFile, check_paths, fix_file, operator_named
 from dpd_infra.cli._output import FAILED, WRONG_USAGE, fail, findings_as_data, print_json, print_report, version
@@ -17,6 +17,7 @@ from dpd_infra.spec.finding import Finding
 
 if TYPE_CHECKING:
     from dpd_infra.spec.operator import OperatorFacts
+    from dpd_infra.upgrade import ChangedField
 
 
 SUMMARY = "Check stack files and manifests.\n\nPulumi.<stack>.yaml and InferenceEndpointConfig. Exit code 1 where there is an error."
@@ -90,10 +91,12 @@ def _check(
     if not paths:
         fail("name what is to be checked: stack files, manifests, folders, or - for standard input", as_json=json, code=WRONG_USAGE)
     facts = _operator(operator, as_json=json)
+    changes: list[ChangedField] | None = None
     if since is not None:
         if fix or diff:
             fail("--from compares: it goes with neither --fix nor --diff", as_json=json, code=WRONG_USAGE)
         checked = _upgrade(since, paths, facts, as_json=json)
+        changes = _changes(since, paths[0], facts)
     else:
         if fix and "-" in paths:
             fail("--fix has no file to write for standard input: --diff shows the fixes", as_json=json, code=WRONG_USAGE)
@@ -103,7 +106,7 @@ def _check(
             fail(f"no such file or folder: {error}", as_json=json, code=WRONG_USAGE)
     fixed = list(_fix(checked, facts, write=fix)) if fix or diff else []
     findings = [finding for file in checked for finding in file.findings]
-    _print(checked, findings, fixed, json=json, sarif=sarif, github=github)
+    _print(checked, findings, fixed, json=json, sarif=sarif, github=github, changes=changes)
     return FAILED if errors(findings) else 0
 
 
@@ -125,6 +128,16 @@ def _upgrade(old: str, paths: Sequence[str], facts: OperatorFacts | None, *, as_
         return [compare(old, paths[0], facts)]
     except ValueError as error:
         fail(str(error), as_json=as_json, code=WRONG_USAGE)
+
+
+def _changes(old: str, new: str, facts: OperatorFacts | None) -> list[ChangedField]:
+    from dpd_infra.upgrade import changed_fields
+
+    try:
+        return changed_fields(old, new, facts)
+    except OSError:
+        # A file that cannot be opened is among the findings.
+        return []
 
 
 def _fix(checked: list[CheckedFile], facts: OperatorFacts | None, *, write: bool) -> Iterator[tuple[CheckedFile, FixedFile]]:
@@ -154,6 +167,7 @@ def _print(
     json: bool,
     sarif: bool,
     github: bool,
+    changes: Sequence[ChangedField] | None = None,
 ) -> None:
     skipped = [note for file in checked for note in file.skipped]
     silenced = [entry for file in checked for entry in file.silenced]
@@ -169,6 +183,8 @@ def _print(
             "silenced": [as_data(entry.finding) | {"reason": entry.reason} for entry in silenced],
             "skipped": [{"file": note.file, "line": note.line, "what": note.what} for note in skipped],
         }
+        if changes is not None:
+            data["changes"] = [_change_as_data(change) for change in changes]
         print_json(data | ({"diff": diff, "notFixed": _not_fixed(fixed)} if fixed else {}))
     elif github:
         from dpd_infra.rules.github import workflow_command
@@ -182,6 +198,37 @@ def _print(
         if findings or any(file.is_stack or file.endpoints for file in checked):
             print_report(findings, documents, sys.stdout)
         _print_rest(checked, fixed)
+        _print_changes(changes or ())
+
+
+def _change_as_data(change: ChangedField) -> dict[str, Any]:
+    effect = change.effect
+    return {
+        "path": list(change.path),
+        "before": change.before,
+        "after": change.after,
+        "outcome": str(effect.outcome) if effect else None,
+        "resources": dict(effect.resources) if effect else {},
+        "rules": list(effect.rules) if effect else [],
+    }
+
+
+def _print_changes(changes: Sequence[ChangedField]) -> None:
+    """One line a changed field: what an `up` does for it."""
+    for change in changes:
+        effect = change.effect
+        if effect is None:
+            verb = "made" if change.before is None else "deleted" if change.after is None else "changed"
+            print(f"{verb}: {printable('.'.join(map(str, change.path)))}")
+            continue
+        values = printable(f"{_short(change.before)} -> {_short(change.after)}")
+        kinds = "; ".join(f"{op} {', '.join(kinds)}" for op, kinds in effect.by_operation().items())
+        print(f"{effect.outcome}: {printable('.'.join(map(str, change.path)))} {values}{f' ({kinds})' if kinds else ''}")
+
+
+def _short(value: object) -> str:
+    text = "none" if value is None else json_module.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def _print_rest(checked: Sequence[CheckedFile], fixed: Sequence[tuple[CheckedFile, FixedFile]]) -> None:
