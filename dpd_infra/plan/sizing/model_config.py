@@ -84,6 +84,11 @@ def model_from_config(config: Any, name: str, origin: str) -> ModelShape:
         return _shape(text, kind, name, _weight_format(config, origin), origin)
     except KeyError as error:
         raise UnsupportedConfigError(f"{origin}: {error.args[0]} is missing") from error
+    except UnsupportedConfigError:
+        raise
+    except ValueError as error:
+        # Numbers that are each possible and not together.
+        raise UnsupportedConfigError(f"{origin}: {error}") from error
 
 
 def _shape(config: dict[str, Any], kind: str, name: str, weights: WeightFormat, origin: str) -> ModelShape:
