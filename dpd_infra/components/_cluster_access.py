@@ -14,7 +14,7 @@ from dpd_infra.components._tags import aws_tags
 from dpd_infra.components.account import Account
 from dpd_infra.plan.access import EntryPlan
 from dpd_infra.plan.addon_versions import below_minimum
-from dpd_infra.render.kubeconfig import kubeconfig
+from dpd_infra.render.kubeconfig import kubeconfig, token_command
 from dpd_infra.spec.aws import AwsSettings
 
 
@@ -94,6 +94,7 @@ def provider_of(
 
     `identifier` must be known in a preview: another one replaces every resource in the cluster.
     """
+    require_token(settings)
     config = pulumi.Output.all(cluster_name, endpoint, certificate_authority).apply(
         lambda known: json.dumps(
             kubeconfig(cluster_name=known[0], endpoint=known[1], certificate_authority=known[2], settings=settings), sort_keys=True
@@ -102,8 +103,16 @@ def provider_of(
     return kubernetes.Provider(name, kubeconfig=config, cluster_identifier=identifier, opts=opts)
 
 
+def require_token(settings: AwsSettings) -> None:
+    """Raises `pulumi.RunError` for settings with which `aws eks get-token` cannot be called."""
+    try:
+        token_command("any", settings)
+    except ValueError as error:
+        raise pulumi.RunError(str(error)) from error
+
+
 def _with_good_cni(endpoint: str, vpc_cni_version: str) -> str:
-    """The API's address. Raises `ValueError` for a VPC CNI below HyperPod's minimum, which stops every Kubernetes resource."""
+    """The API's address. Raises `pulumi.RunError` for a VPC CNI below HyperPod's minimum, which stops every Kubernetes resource."""
     if wrong := below_minimum(vpc_cni_version, VPC_CNI.minimum):
-        raise ValueError(f"the add-on {VPC_CNI.name}: {wrong}; pin a newer one, controlPlane.addonVersions.{VPC_CNI.name}")
+        raise pulumi.RunError(f"the add-on {VPC_CNI.name}: {wrong}; pin a newer one, controlPlane.addonVersions.{VPC_CNI.name}")
     return endpoint

@@ -73,5 +73,5 @@ def make_role(
 def _as_declared(plan: RolePlan, managed_policies: Sequence[str], partition: str, *, inline: bool) -> RolePlan:
     if plan.managed_policies != managed_policy_arns(managed_policies, partition) or bool(plan.inline) is not inline:
         message = f"the role {plan.name_hint} has other policies than its component makes: {plan.managed_policies}, {sorted(plan.inline)}"
-        raise ValueError(message)
+        raise pulumi.RunError(message)
     return plan

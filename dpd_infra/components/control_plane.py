@@ -11,7 +11,7 @@ import pulumi_kubernetes as kubernetes
 from dpd_infra.catalog.addons import CONTROL_PLANE_ADDONS, VPC_CNI
 from dpd_infra.components import tokens
 from dpd_infra.components._base import Component, handle_of, minutes
-from dpd_infra.components._cluster_access import access_policies, deployer_arn, kubernetes_provider
+from dpd_infra.components._cluster_access import access_policies, deployer_arn, kubernetes_provider, require_token
 from dpd_infra.components._roles import MadeRole, make_role
 from dpd_infra.components._tags import aws_tags
 from dpd_infra.components.account import Account
@@ -19,7 +19,6 @@ from dpd_infra.components.handles import ControlPlaneHandle, NetworkHandle
 from dpd_infra.plan.access import plan_access
 from dpd_infra.plan.iam import CLUSTER_MANAGED_POLICIES, cluster_role
 from dpd_infra.plan.iam.trust import AUDIENCE
-from dpd_infra.render.kubeconfig import token_command
 from dpd_infra.rules.parts import check_part
 from dpd_infra.spec.aws import AwsSettings
 from dpd_infra.spec.control_plane import ControlPlaneSpec
@@ -75,7 +74,7 @@ class ControlPlane(Component):
         network = handle_of(network, NetworkHandle, "network")
         cluster_name = spec.name or default_name
         settings = aws_settings or AwsSettings(region=account.region)
-        token_command(cluster_name, settings)
+        require_token(settings)
         refuse_errors(check_part(region=account.region, control_plane=spec))
         super().__init__(name, {"clusterName": cluster_name}, opts)
         self._at, self._account, self._spec, self._name_in_aws = name, account, spec, cluster_name

@@ -75,7 +75,7 @@ class Endpoint(Component):
 
         `hugging_face_token` is the secret behind the spec's `token.configKey`.
 
-        Raises `StackRefused` for a spec that breaks a rule, before anything is registered, and `ValueError` where the spec names a
+        Raises `StackRefused` for a spec that breaks a rule, before anything is registered, and `pulumi.RunError` where the spec names a
         token's configuration key and no token is given.
         """
         operator = handle_of(operator, OperatorHandle, "operator")
@@ -87,7 +87,7 @@ class Endpoint(Component):
         config_key = _token_config_key(spec)
         if config_key is not None and hugging_face_token is None:
             message = f"endpoint {name}: model.huggingFace.token.configKey names {config_key}: pass its secret as hugging_face_token"
-            raise ValueError(message)
+            raise pulumi.RunError(message)
         super().__init__(name, {"namespace": spec.namespace}, opts)
         self._spec = spec
 

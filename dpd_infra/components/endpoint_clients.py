@@ -8,7 +8,7 @@ import pulumi
 import pulumi_aws as aws
 
 from dpd_infra.components import tokens
-from dpd_infra.components._base import Component
+from dpd_infra.components._base import Component, handle_of
 from dpd_infra.components._tags import aws_tags
 from dpd_infra.components.account import Account
 from dpd_infra.components.endpoint import Endpoint
@@ -47,10 +47,11 @@ class EndpointClients(Component):
         vpc_id: pulumi.Input[str] | None = None,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
-        """`vpc_id` None: the control plane's. Raises `ValueError` where neither is known."""
+        """`vpc_id` None: the control plane's. Raises `pulumi.RunError` where neither is known."""
+        control_plane = handle_of(control_plane, ControlPlaneHandle, "control_plane")
         vpc = vpc_id if vpc_id is not None else control_plane.vpc_id
         if vpc is None:
-            raise ValueError("a security group for clients needs a VPC: give vpc_id, or a control plane that knows its VPC")
+            raise pulumi.RunError("a security group for clients needs a VPC: give vpc_id, or a control plane that knows its VPC")
         manifest = endpoint.manifest
         super().__init__(name, {"endpoint": f"{manifest.namespace}/{manifest.name}"}, opts)
 

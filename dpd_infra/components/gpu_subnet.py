@@ -6,7 +6,7 @@ import pulumi
 import pulumi_aws as aws
 
 from dpd_infra.components import tokens
-from dpd_infra.components._base import Component
+from dpd_infra.components._base import Component, handle_of
 from dpd_infra.components._security_groups import node_security_groups
 from dpd_infra.components._tags import aws_tags
 from dpd_infra.components.account import Account
@@ -41,10 +41,11 @@ class GpuSubnet(Component):
         control_plane: ControlPlaneHandle,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
-        """Raises `ValueError` for a spec of a VPC of our own, or a control plane whose VPC is not known."""
+        """Raises `pulumi.RunError` for a spec of a VPC of our own, or a control plane whose VPC is not known."""
+        control_plane = handle_of(control_plane, ControlPlaneHandle, "control_plane")
         vpc_id = control_plane.vpc_id
         if not spec.in_existing_vpc or vpc_id is None:
-            raise ValueError("a GPU subnet in an existing VPC needs routeTableId with gpuCidr, and a control plane that knows its VPC")
+            raise pulumi.RunError("a GPU subnet in an existing VPC needs routeTableId with gpuCidr, and a control plane that knows its VPC")
         super().__init__(name, {"zone": spec.zone, "cidr": spec.gpu_cidr}, opts)
 
         blocks = []

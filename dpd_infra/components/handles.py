@@ -14,6 +14,7 @@ import pulumi
 import pulumi_kubernetes as kubernetes
 
 from dpd_infra.catalog.kubernetes_versions import SUPPORTED_VERSIONS
+from dpd_infra.components._base import handle_of
 from dpd_infra.components.account import Account
 from dpd_infra.spec.aws import AwsSettings
 from dpd_infra.spec.existing import ControlPlaneValues
@@ -45,6 +46,7 @@ class NetworkHandle:
 
         An EKS cluster that does not carry the nodes' groups reaches its nodes by that group's rule to itself.
         """
+        control_plane = handle_of(control_plane, ControlPlaneHandle, "control_plane")
         groups = pulumi.Output.all(self.node_security_group_ids, control_plane.cluster_security_group_id)
         return replace(self, node_security_group_ids=groups.apply(lambda known: [*known[0], known[1]]))
 

@@ -63,8 +63,8 @@ class InferenceOperator(Component):
     ) -> None:
         """With `spec.adopt` nothing is made: the add-on's version is read, after the HyperPod cluster that brings it is there.
 
-        `network` None: the control plane's VPC. `facts` is what endpoints are told; None: the spec's version alone. Raises `ValueError`
-        where neither handle knows the VPC and the load balancer controller's role needs it.
+        `network` None: the control plane's VPC. `facts` is what endpoints are told; None: the spec's version alone.
+        Raises `pulumi.RunError` where neither handle knows the VPC and the load balancer controller's role needs it.
         """
         network = None if network is None else handle_of(network, NetworkHandle, "network")
         control_plane = handle_of(control_plane, ControlPlaneHandle, "control_plane")
@@ -73,7 +73,9 @@ class InferenceOperator(Component):
         facts = facts or spec.facts
         vpc_id = network.vpc_id if network else control_plane.vpc_id
         if vpc_id is None and spec.load_balancer_controller and not spec.adopt:
-            raise ValueError("the load balancer controller's role names the VPC: give a network, or a control plane that knows its VPC")
+            raise pulumi.RunError(
+                "the load balancer controller's role names the VPC: give a network, or a control plane that knows its VPC"
+            )
         bucket_name = spec.tls_bucket or account.naming.tls_bucket(account.account_id)
         refuse_errors(check_part(region=account.region, operator=spec))
         super().__init__(name, {"clusterName": cluster.name}, opts)

@@ -10,6 +10,7 @@ import pulumi_aws as aws
 from dpd_infra.catalog.addons import NODE_ADDONS
 from dpd_infra.catalog.operator_releases import ADDON_NAME, AddonVersion
 from dpd_infra.components import _reads
+from dpd_infra.components._base import handle_of
 from dpd_infra.components._cluster_access import provider_of
 from dpd_infra.components._live import as_issuer, live_settings, made_options, read, read_options
 from dpd_infra.components.account import Account
@@ -100,6 +101,7 @@ def cluster(arn: str, *, name: str | None, control_plane: ControlPlaneHandle | N
     found = _reads.hyperpod_cluster(arn, opts)
     seen: pulumi.Input[str] = arn
     if control_plane is not None:
+        control_plane = handle_of(control_plane, ControlPlaneHandle, "control_plane")
         seen = pulumi.Output.from_input(control_plane.arn).apply(lambda eks: _orchestrated_by(arn, _reads.eks_arn_of(found), eks))
     groups = {str(group.instance_group_name): str(group.instance_type) for group in found.instance_groups or []}
     return ClusterHandle(name or arn.rsplit("/", 1)[-1], seen, instance_groups=groups)
@@ -114,6 +116,7 @@ def addons(
     opts: pulumi.ResourceOptions | None,
 ) -> AddonsHandle:
     """See `AddonsHandle.lookup`."""
+    control_plane = handle_of(control_plane, ControlPlaneHandle, "control_plane")
     minimums = {addon.name: addon.minimum for addon in NODE_ADDONS}
     versions = {name: _reads.addon_version(control_plane.name, name, region, after, opts) for name in names}
 

@@ -8,7 +8,7 @@ import pulumi
 import pulumi_kubernetes as kubernetes
 
 from dpd_infra.components import tokens
-from dpd_infra.components._base import Component, minutes
+from dpd_infra.components._base import Component, handle_of, minutes
 from dpd_infra.components._buckets import MadeBucket, make_bucket
 from dpd_infra.components._roles import MadeRole, make_role
 from dpd_infra.components.account import Account
@@ -56,6 +56,7 @@ class ModelStore(Component):
         `hugging_face_tokens` has the secret behind each `token.configKey`, by that key.
         Raises `pulumi.RunError` where a model names a configuration key and no token is given.
         """
+        control_plane = handle_of(control_plane, ControlPlaneHandle, "control_plane")
         self.bucket_name = spec.bucket or account.naming.model_bucket(account.account_id)
         given = dict(hugging_face_tokens or {})
         keys = require_tokens(spec, given)

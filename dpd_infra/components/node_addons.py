@@ -64,6 +64,7 @@ class NodeAddons(Component):
         """
         control_plane = handle_of(control_plane, ControlPlaneHandle, "control_plane")
         cluster = handle_of(cluster, ClusterHandle, "cluster")
+        existing = None if existing is None else handle_of(existing, AddonsHandle, "existing")
         s3_csi_accounts(spec.s3_csi_version)
         buckets = [f"arn:{account.partition}:s3:::{bucket}" for bucket in sorted(set(model_buckets))]
         refuse_errors(check_part(region=account.region, addons=spec))

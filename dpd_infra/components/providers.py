@@ -41,7 +41,7 @@ class Providers:
 
 
 def aws_providers(name: str, settings: AwsSettings, *, opts: pulumi.ResourceOptions | None = None) -> Providers:
-    """Build both providers, named `<name>` and `<name>-native`. Raises `ValueError` for an `aws:` key that pulumi-aws does not know.
+    """Build both providers, named `<name>` and `<name>-native`. Raises `pulumi.RunError` for an `aws:` key that pulumi-aws does not know.
 
     Other keys than region, profile, role and tags are handed on as they are: all of them to pulumi-aws, to aws-native those it knows.
     """
@@ -55,7 +55,7 @@ def _aws_arguments(settings: AwsSettings) -> dict[str, Any]:
     known = inspect.signature(aws.ProviderArgs.__init__).parameters
     extra = {_snake(key): value for key, value in settings.extra.items()}
     if unknown := sorted(key for key in settings.extra if _snake(key) not in known):
-        raise ValueError(f"pulumi-aws knows no {', '.join(CONFIG_NAMESPACE + key for key in unknown)}")
+        raise pulumi.RunError(f"pulumi-aws knows no {', '.join(CONFIG_NAMESPACE + key for key in unknown)}")
     role = settings.assume_role
     return {
         **_shared_arguments(settings),

@@ -10,7 +10,7 @@ import pulumi_aws as aws
 import pulumi_kubernetes as kubernetes
 
 from dpd_infra.components import tokens
-from dpd_infra.components._base import Component
+from dpd_infra.components._base import Component, handle_of
 from dpd_infra.components._tags import aws_tags
 from dpd_infra.components.account import Account
 from dpd_infra.components.handles import ControlPlaneHandle
@@ -45,6 +45,7 @@ class Teams(Component):
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         """Needs no nodes: the namespaces are there as soon as the Kubernetes API is."""
+        control_plane = handle_of(control_plane, ControlPlaneHandle, "control_plane")
         super().__init__(name, {"teams": sorted(teams)}, opts)
         self._at, self._account, self._control_plane = name, account, control_plane
 

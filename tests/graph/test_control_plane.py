@@ -151,7 +151,7 @@ def test_a_vpc_cni_below_the_minimum_stops_every_kubernetes_resource() -> None:
     def old(type_: str, _: str, inputs: Any) -> dict[str, Any]:
         return {"addonVersion": "v1.18.2-eksbuild.9"} if type_.endswith(":Addon") and inputs["addonName"] == "vpc-cni" else {}
 
-    recording = record(False, outputs=old, expect=ValueError)
+    recording = record(False, outputs=old, expect=pulumi.RunError)
     assert "vpc-cni" in str(recording.error)
     assert "v1.18.3" in str(recording.error)
     assert not recording.of_type("Namespace")
@@ -240,7 +240,7 @@ def test_tokens_are_fetched_with_the_same_credentials_as_everything_else() -> No
 
 def test_settings_that_no_token_can_be_fetched_with_register_nothing(preview: bool) -> None:
     role = AssumeRole(role_arn=f"arn:aws:iam::{ACCOUNT}:role/infra", external_id="x")
-    recording = record(preview, settings=AwsSettings(region="us-east-2", assume_role=role), expect=ValueError)
+    recording = record(preview, settings=AwsSettings(region="us-east-2", assume_role=role), expect=pulumi.RunError)
     assert recording.resources == []
     assert "profile" in str(recording.error)
 

@@ -125,7 +125,7 @@ def test_a_hugging_face_token_reaches_the_cluster_as_a_secret_only(preview: bool
 
 
 def test_a_token_that_is_named_and_not_given_registers_nothing() -> None:
-    recording = run_program(endpoint(GATED), preview=False, expect=ValueError)
+    recording = run_program(endpoint(GATED), preview=False, expect=pulumi.RunError)
     assert "dpd-infra:huggingFaceToken" in str(recording.error)
     assert not [resource for resource in recording.resources if resource.type.startswith(("dpd:", RESOURCE))]
 

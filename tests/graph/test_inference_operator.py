@@ -256,5 +256,5 @@ def test_an_adopted_add_on_that_is_older_than_endpoints_were_told_stops_them() -
 @pytest.mark.parametrize(("managed", "inline"), [(["Other"], True), ([], False)])
 def test_a_plan_with_other_policies_than_its_component_makes_is_refused(managed: list[str], inline: bool) -> None:
     plan = keda_role(region="us-east-2", account_id=ACCOUNT, provider_arn=OIDC_ARN, issuer=OIDC)
-    with pytest.raises(ValueError, match="has other policies than its component makes"):
+    with pytest.raises(pulumi.RunError, match="has other policies than its component makes"):
         _as_declared(plan, managed, "aws", inline=inline)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pulumi
 import pytest
 
 from dpd_infra.components.providers import aws_providers
@@ -58,7 +59,7 @@ def test_other_keys_reach_pulumi_aws_untouched_and_aws_native_where_it_knows_the
 
 def test_a_key_that_pulumi_aws_does_not_know_is_named(preview: bool) -> None:
     recording = run_program(
-        lambda: aws_providers("aws", AwsSettings(region="us-east-2", extra={"regoin": "x"})), preview=preview, expect=ValueError
+        lambda: aws_providers("aws", AwsSettings(region="us-east-2", extra={"regoin": "x"})), preview=preview, expect=pulumi.RunError
     )
     assert "aws:regoin" in str(recording.error)
     assert recording.resources == []
