@@ -22,7 +22,7 @@ from dpd_infra.plan.sizing.quantity import Unit, human
 from dpd_infra.rules.patches import set_flag, set_value, set_variable
 from dpd_infra.rules.reading import ENVIRONMENT, Variable
 from dpd_infra.rules.registry import rule
-from dpd_infra.rules.subject import EndpointSubject, Violation, once_an_endpoint
+from dpd_infra.rules.subject import EndpointSubject, Violation, once_an_endpoint, told_once
 from dpd_infra.rules.wording import buffer_size
 from dpd_infra.spec.finding import Patch, Path, Severity
 from dpd_infra.spec.vocabulary import PD_BUFFER_VARIABLE
@@ -165,7 +165,8 @@ def buffer_takes_all_prefills(endpoint: EndpointSubject) -> Iterator[Violation]:
     fits = 0
     if buffer.size >= buffer.chunk:
         fits = guaranteed_requests(buffer.model, buffer.size, buffer.longest, buffer.ranks, buffer.kv_format, buffer.chunk_tokens)
-    if buffer.size >= most or fits < 1:
+    others = None if buffer.size >= most or fits < 1 else told_once(endpoint, "DPD106", _sizes_untouched)
+    if others is None:
         return
     each = fits // prefill.most_replicas
     ways = [f"raise {buffer_size(endpoint)} to {most}"] if most <= SUGGESTED_PD_BUFFER_BYTES[-1] else []
@@ -176,9 +177,22 @@ def buffer_takes_all_prefills(endpoint: EndpointSubject) -> Iterator[Violation]:
     yield Violation(
         endpoint.at(*buffer.variable.path),
         f"{prefill.most_replicas} prefiller{'s' if prefill.most_replicas > 1 else ''} with {given} can hold {concurrent} prompts of "
-        f"{buffer.longest:,} tokens, which take {_human(most)}; the buffer of {_human(buffer.size)} takes {fits}",
+        f"{buffer.longest:,} tokens, which take {_human(most)}; the buffer of {_human(buffer.size)} takes {fits}{others}",
         ", or ".join(ways),
         value=buffer.size,
+    )
+
+
+def _sizes_untouched(endpoint: EndpointSubject) -> bool:
+    """Whether buffer, sequences and lengths of one prefiller are what the DPD guide shows, by default."""
+    buffer, prefill = _buffer(endpoint), endpoint.reading.prefill
+    flag = prefill.args.last("max-model-len")
+    return (
+        buffer is not None
+        and prefill.most_replicas == 1
+        and prefill.args.last("max-num-seqs") is None
+        and endpoint.is_default(*buffer.variable.path)
+        and (flag is None or endpoint.is_default(*flag.path))
     )
 
 

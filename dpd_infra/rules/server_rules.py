@@ -10,7 +10,7 @@ from dpd_infra.plan.worker_args import Flag
 from dpd_infra.rules.patches import set_flag, set_value
 from dpd_infra.rules.reading import count, mapping, text
 from dpd_infra.rules.registry import rule
-from dpd_infra.rules.subject import EndpointSubject, Violation
+from dpd_infra.rules.subject import EndpointSubject, Violation, told_once
 from dpd_infra.rules.wording import named
 from dpd_infra.spec.finding import Path, Severity
 
@@ -106,15 +106,26 @@ def metrics_port(endpoint: EndpointSubject) -> Iterator[Violation]:
 )
 def default_metrics_port(endpoint: EndpointSubject) -> Iterator[Violation]:
     """Metrics on without `metrics.port` (in a manifest `metrics.modelMetrics.port`), and a server that listens elsewhere than on 8080."""
-    port = _metrics_source(endpoint)
-    if port is None or port == DEFAULT_METRICS_PORT or endpoint.get(*_METRICS_PORT) is not None:
+    port = _other_port_than_default(endpoint)
+    others = None if port is None else told_once(endpoint, "DPD404", _metrics_untouched)
+    if others is None:
         return
     yield Violation(
         endpoint.at("spec", "metrics"),
-        f"no metrics port is given, {DEFAULT_METRICS_PORT} is the default and the server listens on {port}",
+        f"no metrics port is given, {DEFAULT_METRICS_PORT} is the default and the server listens on {port}{others}",
         f"set {_metrics_name(endpoint)} to {port}",
         patch=set_value(endpoint, _METRICS_PORT, port, ("metrics", "port")),
     )
+
+
+def _other_port_than_default(endpoint: EndpointSubject) -> int | None:
+    """The server's port where no metrics port is given and the default is another one; None elsewhere."""
+    port = _metrics_source(endpoint)
+    return None if port == DEFAULT_METRICS_PORT or endpoint.get(*_METRICS_PORT) is not None else port
+
+
+def _metrics_untouched(endpoint: EndpointSubject) -> bool:
+    return endpoint.spec is not None and "metrics" not in endpoint.spec.model_fields_set and _other_port_than_default(endpoint) is not None
 
 
 def _metrics_name(endpoint: EndpointSubject) -> str:

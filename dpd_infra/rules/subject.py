@@ -11,6 +11,7 @@ from dpd_infra.catalog.operator_releases import RELEASES, release_of
 from dpd_infra.plan.groups import GroupPlan, plan_groups
 from dpd_infra.plan.pieces import NetworkPiece, pieces
 from dpd_infra.render.endpoint import RenderedManifest
+from dpd_infra.render.provenance import OriginKind
 from dpd_infra.rules.reading import ManifestReading
 from dpd_infra.spec.finding import Patch, Path
 from dpd_infra.spec.silence_annotation import SILENCE_ANNOTATION, read_silences
@@ -110,6 +111,11 @@ class EndpointSubject:
         origin = self.rendered.provenance.of(path)
         return origin.path if origin else ()
 
+    def is_default(self, *path: str | int) -> bool:
+        """Whether a part of the manifest is a default of the short form, which nobody wrote."""
+        origin = self.rendered.provenance.of(path) if self.spec is not None else None
+        return origin is not None and origin.kind is OriginKind.DEFAULT
+
     def _standing(self, path: Path) -> Path:
         """The longest part of a path that leads to something in the manifest."""
         for length in range(len(path), 0, -1):
@@ -127,6 +133,22 @@ def once_an_endpoint(work: Callable[[EndpointSubject], Found]) -> Callable[[Endp
         return endpoint.kept[work]
 
     return found
+
+
+def told_once(endpoint: EndpointSubject, rule_id: str, holds: Callable[[EndpointSubject], bool]) -> str | None:
+    """For advice on a default that nobody touched: the first endpoint of a stack that has it is told, and how many others have it too.
+
+    None for those others. An endpoint that silences the rule counts for none.
+    """
+    alike = [endpoint]
+    if endpoint.stack is not None and holds(endpoint):
+        alike = [other for other in endpoint.stack.endpoints.values() if rule_id not in other.silences and holds(other)] or alike
+    if endpoint not in alike:
+        return ""
+    if alike[0] is not endpoint:
+        return None
+    others = len(alike) - 1
+    return f" (the same default as of {others} other endpoint{'s' if others > 1 else ''})" if others else ""
 
 
 @dataclass(frozen=True)

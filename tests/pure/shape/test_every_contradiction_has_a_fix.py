@@ -20,7 +20,7 @@ def texts(node: ast.expr) -> list[str]:
         case ast.Constant(value=str(text)):
             return [text]
         case ast.JoinedStr(values=values):
-            return ["".join(part.value if isinstance(part, ast.Constant) else "x" for part in values)]
+            return ["".join(str(part.value) if isinstance(part, ast.Constant) else "x" for part in values)]
         case ast.BinOp(left=left, right=right):
             return [first + second for first in texts(left) for second in texts(right)]
         case ast.IfExp(body=body, orelse=orelse):
@@ -36,7 +36,7 @@ def messages() -> Iterator[str]:
         if "validator" not in path.read_text(encoding="utf-8").lower():
             continue
         for function in (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)):
-            raised = [node.exc.args[0] for node in ast.walk(function) if isinstance(node, ast.Raise) and _is_value_error(node.exc)]
+            raised = [call.args[0] for node in ast.walk(function) if isinstance(node, ast.Raise) and (call := _value_error(node.exc))]
             named = {
                 node.targets[0].id: node.value
                 for node in ast.walk(function)
@@ -51,8 +51,8 @@ def messages() -> Iterator[str]:
                 yield from texts(argument)
 
 
-def _is_value_error(raised: ast.expr | None) -> bool:
-    return isinstance(raised, ast.Call) and isinstance(raised.func, ast.Name) and raised.func.id == "ValueError"
+def _value_error(raised: ast.expr | None) -> ast.Call | None:
+    return raised if isinstance(raised, ast.Call) and isinstance(raised.func, ast.Name) and raised.func.id == "ValueError" else None
 
 
 MESSAGES = sorted(set(messages()))
