@@ -167,8 +167,9 @@ class Endpoint(Component):
         routed = disaggregated or body.get("intelligentRoutingSpec", {}).get("enabled") is True
         roles = role_deployment_names(name)
         # The names hold once the resource is ready: whatever takes one of them waits for that. A preview has no status to go by.
-        status = pulumi.Output.from_input(None) if pulumi.runtime.is_dry_run() else self.resource.status
-        ready = pulumi.Output.all(self.resource.urn, status).apply(lambda found: refuse_failed(name, found[1]))
+        ready: pulumi.Output[Any] = self.resource.urn
+        if not pulumi.runtime.is_dry_run():
+            ready = self.resource.status.apply(lambda status: refuse_failed(name, status))
 
         def after(value: str | None) -> pulumi.Output[Any]:
             return ready.apply(lambda _: value)
