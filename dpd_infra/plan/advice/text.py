@@ -9,6 +9,7 @@ from dpd_infra.plan.advice.advise import Advice
 from dpd_infra.plan.advice.conditions import Side
 from dpd_infra.plan.advice.counterfactual import Counterfactual, Way
 from dpd_infra.plan.advice.plot import plot_text
+from dpd_infra.plan.advice.second_opinion import SecondOpinion
 from dpd_infra.plan.advice.simulation_result import SimulationResult, Spread
 
 _MARKS = {Side.FOR: "+", Side.AGAINST: "-", Side.DECISIVE: "x"}
@@ -39,18 +40,21 @@ def advice_text(name: str, advice: Advice, *, plot: bool = True) -> str:
         lines += ["", f"PD buffer: {advice.buffer.chunks:,} chunks"]
         lines += [f"  {count:,} x {label}" for label, count in advice.buffer.fits.items()]
         lines += [f"  {reason}" for reason in advice.buffer.reasons]
-    opinion = advice.second_opinion
-    if opinion is not None and not opinion.compared:
-        lines += ["", opinion.note]
-    elif opinion is not None:
-        lines += ["", f"Second opinion: AIConfigurator {opinion.version}".rstrip()]
-        lines += [
-            f"  {each.what:<26} ours {each.ours:>9,.2f} {each.unit:<8}  theirs {each.theirs:>9,.2f} {each.unit:<8}  {each.difference:+.1%}"
-            for each in opinion.compared
-        ]
-        if opinion.note:
-            lines.append(f"  {opinion.note}")
+    if advice.second_opinion is not None:
+        lines += ["", *opinion_lines(advice.second_opinion)]
     return "\n".join(lines)
+
+
+def opinion_lines(opinion: SecondOpinion) -> list[str]:
+    """Both opinions side by side with their difference, or why there is none."""
+    if not opinion.compared:
+        return [opinion.note]
+    lines = [f"Second opinion: AIConfigurator {opinion.version}"]
+    lines += [
+        f"  {each.what:<26} ours {each.ours:>9,.2f} {each.unit:<8}  theirs {each.theirs:>9,.2f} {each.unit:<8}  {each.difference:+.1%}"
+        for each in opinion.compared
+    ]
+    return [*lines, f"  {opinion.note}"] if opinion.note else lines
 
 
 def _both(found: Counterfactual) -> list[str]:

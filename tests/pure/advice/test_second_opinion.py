@@ -8,6 +8,8 @@ import pytest
 
 from dpd_infra.plan.advice import second_opinion as adapter
 from dpd_infra.plan.advice.second_opinion import Compared, SecondOpinion, second_opinion
+from dpd_infra.plan.advice.text import opinion_lines
+from tests.conftest import ROOT
 from tests.pure.advice.recorded import CASES, Case, Replay, recorded
 
 RECORDED = recorded()
@@ -66,3 +68,11 @@ def test_the_documented_points_are_the_librarys_own() -> None:
 def test_a_difference_is_ours_above_theirs() -> None:
     assert Compared("x", 11.0, 10.0, "ms").difference == pytest.approx(0.1)
     assert adapter.MOST_DIFFERENCE == 0.1
+
+
+def test_the_page_shows_what_the_recorded_answers_give() -> None:
+    opinion, _ = opinion_on(*RECORDED[0])
+    page = (ROOT / "docs" / "advise.md").read_text(encoding="utf-8")
+    title, *lines = opinion_lines(opinion)
+    assert title.endswith("tables of vLLM 0.24.0")
+    assert "\n".join(lines) in page
