@@ -10,7 +10,7 @@ from dpd_infra.rules.demand import demands
 from dpd_infra.rules.reading import text
 from dpd_infra.rules.registry import rule
 from dpd_infra.rules.subject import EndpointSubject, Violation
-from dpd_infra.rules.wide_subjects import UpgradeSubject, both_endpoints
+from dpd_infra.rules.wide_subjects import UpgradeSubject, both_endpoints, is_made_anew, keeps_sagemaker_name
 from dpd_infra.spec.endpoint.change import ChangeMode
 from dpd_infra.spec.finding import Severity
 
@@ -132,3 +132,27 @@ def generations_have_names(endpoint: EndpointSubject) -> Iterator[Violation]:
         yield Violation(
             endpoint.at("spec", "endpointName"), f"{name} does not end in {suffix}", "write it as endpointName, not under overrides", name
         )
+
+
+@rule(
+    "DPD615",
+    "An endpoint does not move to another namespace under its SageMaker name",
+    severity=Severity.ERROR,
+    why="A resource in another namespace is a new one, made before the old one is deleted, and SageMaker has one endpoint of a name: the "
+    "new one cannot create its own while the old one is there.",
+    sources=(KUBERNETES_DOCS, DPD_GUIDE),
+)
+def namespace_stays(change: UpgradeSubject) -> Iterator[Violation]:
+    """Another namespace with the same endpointName, unless the endpoint is deleted first."""
+    for before, after in both_endpoints(change):
+        was, will = before.get("metadata", "namespace"), after.get("metadata", "namespace")
+        if was != will and keeps_sagemaker_name(before, after) and not is_made_anew(before, after):
+            number = after.spec.change.recreations + 1 if after.spec is not None else 1
+            yield Violation(
+                after.at("metadata", "namespace"),
+                f"endpoint {after.name} moves from namespace {was} to {will} and keeps the SageMaker endpoint "
+                f"{after.get('spec', 'endpointName')}",
+                f"keep {was}; or have it deleted first, with an outage: change: {{mode: recreate, recreations: {number}}}; or give it "
+                "another endpointName",
+                value=will,
+            )

@@ -24,7 +24,7 @@ from dpd_infra.catalog.sources import (
 )
 from dpd_infra.rules.registry import rule
 from dpd_infra.rules.subject import EndpointSubject, StackSubject, Violation
-from dpd_infra.rules.wide_subjects import UpgradeSubject, both_endpoints
+from dpd_infra.rules.wide_subjects import UpgradeSubject, both_endpoints, is_made_anew, keeps_sagemaker_name
 from dpd_infra.spec.endpoint.change import ChangeSpec
 from dpd_infra.spec.existing import ExistingSpec
 from dpd_infra.spec.finding import Path, Severity
@@ -206,7 +206,7 @@ def routing_stays(change: UpgradeSubject) -> Iterator[Violation]:
     """Another answer to whether there is a router of the endpoint's own."""
     for before, after in both_endpoints(change):
         had, has = (bool(endpoint.get("spec", "intelligentRoutingSpec", "enabled")) for endpoint in (before, after))
-        if had != has and not _is_made_anew(before, after):
+        if had != has and not is_made_anew(before, after):
             yield Violation(
                 (*after.rendered.context.path, "routing", "enabled"),
                 f"endpoint {after.name}: routing is {'switched on' if has else 'switched off'}",
@@ -240,7 +240,9 @@ def endpoints_keep_names(change: UpgradeSubject) -> Iterator[Violation]:
     for before, after in both_endpoints(change):
         for path, what in ((("metadata", "namespace"), "its namespace"), (("spec", "endpointName"), "the name of its SageMaker endpoint")):
             was, will = before.get(*path), after.get(*path)
-            if was != will and not (path[-1] == "endpointName" and _is_made_anew(before, after)):
+            # Under one SageMaker name the move is refused by a rule of its own.
+            told = is_made_anew(before, after) if path[-1] == "endpointName" else keeps_sagemaker_name(before, after)
+            if was != will and not told:
                 yield Violation(
                     after.at(*path),
                     f"endpoint {after.name}: {what} changes from {was or 'none'} to {will or 'none'}",
@@ -326,21 +328,13 @@ def disaggregation_stays(change: UpgradeSubject) -> Iterator[Violation]:
     """A pdSpec that is added or removed."""
     for before, after in both_endpoints(change):
         had, has = (endpoint.get("spec", "pdSpec") is not None for endpoint in (before, after))
-        if had != has and not _is_made_anew(before, after):
+        if had != has and not is_made_anew(before, after):
             yield Violation(
                 (*after.rendered.context.path, "disaggregated"),
                 f"endpoint {after.name} is {'disaggregated now' if has else 'no longer disaggregated'}",
                 _anew(after),
                 value=has,
             )
-
-
-def _is_made_anew(before: EndpointSubject, after: EndpointSubject) -> bool:
-    """Whether the new one is another resource than the old one, so that nothing of it is fixed."""
-    if before.spec is None or after.spec is None:
-        return False
-    old, new = before.spec.change, after.spec.change
-    return new.generation > old.generation or new.recreations > old.recreations
 
 
 def _anew(after: EndpointSubject) -> str:

@@ -37,6 +37,20 @@ class UpgradeSubject:
     new: StackSubject
 
 
+def is_made_anew(before: EndpointSubject, after: EndpointSubject) -> bool:
+    """Whether an endpoint is another resource after the change, so that nothing of it is fixed."""
+    if before.spec is None or after.spec is None:
+        return False
+    old, new = before.spec.change, after.spec.change
+    return new.generation > old.generation or new.recreations > old.recreations
+
+
+def keeps_sagemaker_name(before: EndpointSubject, after: EndpointSubject) -> bool:
+    """Whether both have one SageMaker endpoint, by its name."""
+    name = after.get("spec", "endpointName")
+    return bool(name) and before.get("spec", "endpointName") == name
+
+
 def both_endpoints(change: UpgradeSubject) -> Iterator[tuple[EndpointSubject, EndpointSubject]]:
     """Each endpoint that is there before and after."""
     for name, before in change.old.endpoints.items():

@@ -104,7 +104,17 @@ TRIPS: dict[str, tuple[Changes, Changes, list[str]]] = {
     "routing switched off": ({}, {f"{LLAMA}.routing": {"enabled": False}}, [f"DPD605 {LLAMA}.routing.enabled"]),
     "routing switched on": ({f"{LLAMA}.routing": {"enabled": False}}, {}, [f"DPD605 {LLAMA}.routing.enabled"]),
     "an endpoint renamed": ({}, {LLAMA: ..., f"{ENDPOINTS}.other": ENDPOINT}, [f"DPD606 {ENDPOINTS}.other"]),
-    "another namespace": ({}, {f"{LLAMA}.namespace": "models"}, [f"DPD606 {LLAMA}.namespace"]),
+    "another namespace": ({}, {f"{LLAMA}.namespace": "models"}, [f"DPD615 {LLAMA}.namespace"]),
+    "another namespace, without a SageMaker endpoint": (
+        {f"{LLAMA}.endpointName": ""},
+        {f"{LLAMA}.endpointName": "", f"{LLAMA}.namespace": "models"},
+        [f"DPD606 {LLAMA}.namespace"],
+    ),
+    "another namespace with an outage": (
+        {},
+        {f"{LLAMA}.namespace": "models", f"{LLAMA}.change": {"mode": "recreate", "recreations": 1}},
+        [f"DPD613 {LLAMA}.change.recreations"],
+    ),
     "another SageMaker name": ({}, {f"{LLAMA}.endpointName": "other"}, [f"DPD606 {LLAMA}.endpointName"]),
     "an older operator": ({}, {f"{PLATFORM}.operator.addonVersion": "v1.3.0-eksbuild.1"}, [f"DPD607 {PLATFORM}.operator.addonVersion"]),
     "what a newer operator of others needs": (
