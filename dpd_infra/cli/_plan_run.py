@@ -42,15 +42,16 @@ class Planned:
         return ResourceTree(self.recording.resources)
 
 
-def planned(path: Path, spec: StackSpec, account_id: str | None) -> Planned:
+def planned(path: Path, spec: StackSpec, account_id: str | None, invokes: Mapping[str, Any] | None = None) -> Planned:
     """Run the program that a stack file is for.
 
     That is the program of the project around the file, where the file is one of its stacks; else a platform with its endpoints, as in
-    `stacks/__main__.py`. Raises `NoPlanError` for what the program raises.
+    `stacks/__main__.py`. `invokes` is what data sources of its own answer, by token. Raises `NoPlanError` for what the program raises.
     """
     import pulumi
 
     from dpd_infra.testing.answers import ACCOUNT_ID, StandIns
+    from dpd_infra.testing.monitor import Unanswered
     from dpd_infra.testing.program import execute
     from dpd_infra.testing.project import SECRET_STAND_IN, FoundProject, project_run, read_project
     from dpd_infra.testing.recording import Recording
@@ -70,7 +71,14 @@ def planned(path: Path, spec: StackSpec, account_id: str | None) -> Planned:
     # A plan shows no secret, and so can do without: `dpd check` says which value is not there.
     absent = {key: SECRET_STAND_IN for key in named_keys(project.file.config) if key not in project.file.config}
     run = project_run(
-        project, recording, secrets=absent, answers=answers, program=program, stacks=_exports(spec, answers), known_in_preview=True
+        project,
+        recording,
+        secrets=absent,
+        invokes=invokes,
+        answers=answers,
+        program=program,
+        stacks=_exports(spec, answers),
+        known_in_preview=True,
     )
     try:
         # What the program prints is its own; standard output is the plan's.
@@ -78,6 +86,8 @@ def planned(path: Path, spec: StackSpec, account_id: str | None) -> Planned:
             execute(run, None)
     except pulumi.RunError as error:
         raise NoPlanError(str(error)) from error
+    except Unanswered as error:
+        raise NoPlanError(f"{error.asked}: write it into a YAML file, `{error.token}: {{…}}`, and give that as --answers") from error
     except SystemExit as stop:
         raise NoPlanError(f"the program ended with {stop.code}" if isinstance(stop.code, int) else str(stop.code)) from stop
     except Exception as error:

@@ -19,6 +19,7 @@ from dpd_infra.plan.order import unordered
 from dpd_infra.plan.outlook import outlook
 from dpd_infra.plan.tree import ResourceTree
 from dpd_infra.spec.finding import Severity
+from dpd_infra.spec.yaml_source import YamlProblem, load_document
 from dpd_infra.stack import load_file
 
 if TYPE_CHECKING:
@@ -53,8 +54,9 @@ def _plan(arguments: Sequence[str]) -> int:
     loaded = load_file(path)
     if loaded.spec is None:
         refuse(loaded.findings, loaded.documents, as_json=as_json)
+    answers = _answers(given.answers, as_json=as_json) if given.answers else {}
     try:
-        made = planned(path, loaded.spec, given.account)
+        made = planned(path, loaded.spec, given.account, answers)
     except NoPlanError as error:
         fail(str(error), as_json=as_json, code=FAILED)
     if given.json:
@@ -81,12 +83,29 @@ def _given(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--dot", action="store_true", help="print the graph as Graphviz DOT")
     parser.add_argument("--policies", action="store_true", help="show every action and resource of the IAM policies")
     parser.add_argument("--account", metavar="ID", help="the AWS account id; without it one stands in")
+    parser.add_argument("--answers", metavar="YAML", help="what the program's own data sources answer: results by token")
     given = parser.parse_args(list(arguments))
     if sum((given.json, given.mermaid, given.dot)) > 1:
         raise UsageError("--json, --mermaid and --dot exclude each other")
     if given.account is not None and not _ACCOUNT.fullmatch(given.account):
         raise UsageError(f"--account {given.account}: an AWS account id has 12 digits")
     return given
+
+
+def _answers(file: str, *, as_json: bool) -> dict[str, Any]:
+    """What data sources answer, by token; a file that is something else is wrong usage."""
+    path = existing_file(pathlib.Path(file), as_json=as_json)
+    try:
+        data = load_document(path.read_bytes(), file).data
+    except YamlProblem as problem:
+        fail(f"--answers {file}: {problem}", as_json=as_json, code=WRONG_USAGE)
+    if not isinstance(data, dict) or not all(isinstance(result, dict) for result in data.values()):
+        fail(
+            f"--answers {file}: must be a mapping of tokens to results, `aws:ec2/getVpc:getVpc: {{id: vpc-1}}`",
+            as_json=as_json,
+            code=WRONG_USAGE,
+        )
+    return data
 
 
 def _as_data(made: Planned) -> dict[str, Any]:

@@ -29,6 +29,15 @@ _GET_RESOURCE = "pulumi:pulumi:getResource"
 _STACK_REFERENCE = "pulumi:pulumi:StackReference"
 
 
+class Unanswered(AssertionError):
+    """A data source that nobody said the result of."""
+
+    def __init__(self, token: str, arguments: Mapping[str, Any]) -> None:
+        self.asked = f"the program asks the data source {token} with {dict(arguments)}, and nothing says what it answers"
+        self.token = token
+        super().__init__(f'{self.asked}: pass invokes={{"{token}": {{...}}}} to run_program or run_project')
+
+
 class RecordingMonitor(MockMonitor):
     """Keeps what a program registers in a `Recording`.
 
@@ -63,7 +72,7 @@ class RecordingMonitor(MockMonitor):
         return make_urn(self._prefix, parent, type_, name)
 
     def Invoke(self, request: Any) -> Any:  # noqa: N802 - gRPC method names are the protocol's
-        """Answer a data source. Raises `AssertionError` for one that nobody said the result of."""
+        """Answer a data source. Raises `Unanswered` for one that nobody said the result of."""
         arguments, _ = plain_struct(request.args)
         if request.tok == _GET_RESOURCE and arguments.get("urn") in self._inside:
             # The SDK's own question about a resource that another one's output is.
@@ -75,10 +84,7 @@ class RecordingMonitor(MockMonitor):
         result = self._invokes.get(request.tok)
         found = result(arguments) if callable(result) else result if result is not None else self._answers.invoke(request.tok, arguments)
         if found is None:
-            raise AssertionError(
-                f"the program asks the data source {request.tok} with {arguments}, and nothing says what it answers: "
-                f'pass invokes={{"{request.tok}": {{...}}}} to run_program or run_project'
-            )
+            raise Unanswered(request.tok, arguments)
         response = resource_pb2.ResourceInvokeResponse()
         getattr(response, "return").update(wire_value(found))
         return response

@@ -18,6 +18,7 @@ from typer.testing import CliRunner
 
 from dpd_infra.cli import app
 from dpd_infra.testing import UNKNOWN, run_project
+from dpd_infra.testing.answers import _INVOKES
 from tests.conftest import ROOT
 
 STACKS = ROOT / "stacks"
@@ -272,6 +273,38 @@ def test_a_platform_without_the_tokens_of_its_model_store_registers_nothing(tmp_
     assert "hugging_face_tokens=stack.hugging_face_tokens()" in err
     recording = run_project("dev", tmp_path, expect=pulumi.RunError)
     assert recording.resources == []
+
+
+def test_what_a_data_source_answers_can_be_said(tmp_path: Path, plan: Plan, data: Callable[..., dict[str, Any]]) -> None:
+    program = (
+        "import pulumi\nimport pulumi_aws as aws\n"
+        "found = aws.ec2.get_vpc(id='vpc-1')\n"
+        "aws.ec2.Subnet('more', vpc_id=found.id, cidr_block=found.cidr_block)\n"
+    )
+    file = project(tmp_path, program)
+    code, out, err = plan(file)
+    assert (code, out) == (1, "")
+    assert "aws:ec2/getVpc:getVpc with {'id': 'vpc-1'}" in err
+    assert "--answers" in err
+    answers = tmp_path / "answers.yaml"
+    answers.write_text("aws:ec2/getVpc:getVpc: {id: vpc-1, cidrBlock: 10.9.0.0/16}\n", encoding="utf-8")
+    (subnet,) = data(file, "--answers", str(answers))["resources"]
+    assert subnet["inputs"] == {"cidrBlock": "10.9.0.0/16", "vpcId": "vpc-1"}
+    for text in ("- 1", "aws:ec2/getVpc:getVpc: 3", "a: [", "a: {b"):
+        answers.write_text(text, encoding="utf-8")
+        code, out, err = plan(file, "--answers", str(answers))
+        assert (code, out) == (2, "")
+        assert len(err.strip().splitlines()) == 1
+    assert plan(file, "--answers", str(tmp_path / "absent.yaml"))[0] == 2
+
+
+def test_every_data_source_of_this_library_is_answered() -> None:
+    text = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "dpd_infra" / "components").glob("*.py"))
+    asked = {match.removesuffix("_output") for match in re.findall(r"\baws\.\w+\.get_(\w+)\(", text)}
+    assert len(asked) >= 5
+    known = {token.rsplit(":", 1)[-1].removeprefix("get").lower() for token in _INVOKES}
+    # Subnets are those that a stack file names: they are answered from it.
+    assert {name.replace("_", "").lower() for name in asked} - known == {"subnet"}
 
 
 def test_an_order_that_the_program_leaves_open_is_shown(tmp_path: Path, plan: Plan, data: Callable[..., dict[str, Any]]) -> None:
