@@ -24,6 +24,7 @@ DEFAULT_ROUTING_THRESHOLD = 4096
 """`routingThreshold` where nothing is said (CRD)."""
 
 
+_ENDPOINTS = "dpd-infra:endpoints"
 NumberT = TypeVar("NumberT", int, float)
 
 
@@ -169,6 +170,11 @@ def manifests(path: pathlib.Path) -> Iterator[FoundEndpoint]:
         return
     for document in load_documents(decode(path.read_bytes(), str(path)), str(path), Dialect.KUBERNETES):
         data = document.data
+        config = data.get("config") if isinstance(data, dict) else None
+        if isinstance(config, dict) and _ENDPOINTS in config:
+            # A stack file under another name.
+            yield from _stack_manifests(path)
+            return
         if isinstance(data, dict) and data.get("kind") == KIND:
             metadata = data.get("metadata")
             yield FoundEndpoint(str(metadata.get("name", "endpoint")) if isinstance(metadata, dict) else "endpoint", data)
@@ -183,12 +189,12 @@ def _stack_manifests(path: pathlib.Path) -> Iterator[FoundEndpoint]:
     from dpd_infra.spec.shape import build  # noqa: PLC0415 - the same
 
     config = read_stack_file(path).config
-    endpoints, platform = config.get("dpd-infra:endpoints"), config.get("dpd-infra:platform")
+    endpoints, platform = config.get(_ENDPOINTS), config.get("dpd-infra:platform")
     if not isinstance(endpoints, dict) or not endpoints:
         raise NotSizedError(f"{path} has no endpoints")
     groups = platform.get("instanceGroups") if isinstance(platform, dict) else None
     for name, entry in endpoints.items():
-        spec, findings = build(EndpointSpec, entry, ("config", "dpd-infra:endpoints", str(name)), str(name))
+        spec, findings = build(EndpointSpec, entry, ("config", _ENDPOINTS, str(name)), str(name))
         if spec is None:
             raise NotSizedError(f"endpoint {name} is not valid ({findings[0].what}); dpd check says more")
         region = str(config.get("aws:region", ""))

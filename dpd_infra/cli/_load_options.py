@@ -17,7 +17,9 @@ from dpd_infra.plan.sizing.workload import ArrivalProcess, Lengths, Workload
 from dpd_infra.sizing import Changes, NotSizedError, SizedEndpoint, manifests, plain_serving, sized_endpoint
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
+
+    from dpd_infra.spec.yaml_source import YamlProblem
 
 AUTO = "auto"
 
@@ -162,6 +164,12 @@ def prices(given: argparse.Namespace) -> PriceList:
     return PriceList("today", Source("given on the command line", "--price"), said)
 
 
+def unreadable(problem: YamlProblem, arguments: Sequence[str]) -> str:
+    """What is wrong with a file that is no YAML, in one line with its place."""
+    file = problem.file or next((text for text in arguments if not text.startswith("-")), "FILE")
+    return f"{file}:{problem.line}: {problem.what}" if problem.line else f"{file}: {problem.what}"
+
+
 def _changes(given: argparse.Namespace) -> Changes:
     share, buffer = given.gpu_memory_utilization, given.pd_buffer_bytes
 
@@ -234,4 +242,4 @@ def _number(text: str, option: str) -> float:
         raise UsageError(f"{option} {text}: neither a number nor {AUTO}") from error
 
 
-__all__ = ["NotSizedError", "Parser", "UsageError", "endpoints", "needed", "parser", "prices", "workload"]
+__all__ = ["NotSizedError", "Parser", "UsageError", "endpoints", "needed", "parser", "prices", "unreadable", "workload"]

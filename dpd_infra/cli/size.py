@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from dpd_infra.cli._arguments import WRONG_USAGE, UsageError
-from dpd_infra.cli._load_options import endpoints, parser, prices, workload
+from dpd_infra.cli._load_options import endpoints, parser, prices, unreadable, workload
 from dpd_infra.plan.sizing.report import size_endpoint
 from dpd_infra.plan.sizing.text import report_text
 from dpd_infra.sizing import SizedEndpoint
@@ -28,7 +28,7 @@ def main(arguments: Sequence[str]) -> int:
     except UsageError as error:
         return _fail(str(error), WRONG_USAGE, as_json=as_json)
     except YamlProblem as error:
-        return _fail(f"{error.file}:{error.line}: {error.what}" if error.line else f"{error.file}: {error.what}", 1, as_json=as_json)
+        return _fail(unreadable(error, arguments), 1, as_json=as_json)
     except (ValueError, OSError) as error:
         return _fail(str(error), 1, as_json=as_json)
     if given.json:

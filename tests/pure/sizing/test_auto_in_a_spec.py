@@ -174,3 +174,10 @@ def test_auto_on_the_command_line_without_a_load_says_what_is_missing(capsys: py
     assert "64 prefill and 1 decode replicas do not keep up" in capsys.readouterr().err
     assert main([*arguments, *load, "--decode-max-num-seqs", "auto"]) == 0
     assert "2 prefill + 1 decode" in capsys.readouterr().out
+
+
+def test_a_stack_file_under_another_name_is_one_by_what_it_holds(tmp_path: Path) -> None:
+    path = tmp_path / "auto.yaml"
+    path.write_bytes(stack_file(tmp_path, ALL).read_bytes())
+    (each,) = manifests(path)
+    assert (each.name, each.nodes, each.autos.prefillers) == ("llama", 3, True)
