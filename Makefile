@@ -6,7 +6,7 @@ export PATH := $(CURDIR)/.tools/bin:$(PATH)
 PYTEST := .venv/bin/python -m pytest -n $(WORKERS) --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help setup pulumi helm kube-apiserver etcd provider tools rehearse test test-full test-fast fuzz fuzz-api bench lint schema clean
+.PHONY: help setup pulumi helm kube-apiserver etcd provider tools rehearse test test-full test-fast fuzz fuzz-api faults bench lint schema clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -42,6 +42,10 @@ fuzz: .venv/.synced ## what we hold of the CRD against the CRD itself on 100000 
 
 fuzz-api: .venv/.synced kube-apiserver etcd ## what we hold of the CRD against a real API server on DOCUMENTS broken documents
 	.venv/bin/python -m tests.kubernetes.fuzz --documents $(DOCUMENTS)
+
+faults: setup ## every resource of both stacks failed in turn, and the engine killed at 20 random points; ten minutes on two cores
+	@for stack in dev prod; do .venv/bin/dpd rehearse $$stack --fail-each || exit 1; done
+	KILLS=20 $(PYTEST) --timeout=1800 tests/engine/test_kills.py
 
 bench: .venv/.synced ## every measurement of bench/, one after the other; times and ratios are of this machine
 	@status=0; for script in bench/*.py; do echo "== $$script"; .venv/bin/python "$$script" || status=1; done; exit $$status

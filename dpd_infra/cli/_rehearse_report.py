@@ -45,6 +45,8 @@ def _show_recovery(recovery: Recovery) -> None:
         print(f"the engine was killed after {recovery.killed_after} operations")
         for item in recovery.pending:
             print(f"  under way: {item.name} ({item.type}), {item.operation}")
+        for note in recovery.notes:
+            print(f"  {note}")
         print("the way back, which was rehearsed:" if recovery.ok else "the way back, which did not lead there:")
         for command in recovery.commands:
             print(f"  $ pulumi {command}")

@@ -55,6 +55,16 @@ class Checkpoint:
         """What a killed engine left under way."""
         return tuple(Pending(item["resource"]["urn"], item["type"]) for item in self._latest.get("pending_operations") or [])
 
+    def restore(self) -> bool:
+        """Put the backend's backup in place of a file that a kill has torn; whether that was needed."""
+        try:
+            json.loads(self.file.read_text(encoding="utf-8"))
+        except ValueError:
+            backup = self.file.with_suffix(".json.bak")
+            self.write(backup.read_text(encoding="utf-8"))
+            return True
+        return False
+
     def without(self, urns: Collection[str]) -> str:
         """The file's text with these resources, and what was under way, taken out."""
         data = json.loads(self.file.read_text(encoding="utf-8"))

@@ -102,6 +102,7 @@ KINDS: Mapping[str, Durations] = {
     "aws:ec2/natGateway:NatGateway": Durations(Duration(1.5, 3), _CALL, Duration(1, 5)),
     "aws:ec2/eip:Eip": _SECONDS,
     "aws:ec2/flowLog:FlowLog": _SECONDS,
+    "aws:ec2/vpcPeeringConnection:VpcPeeringConnection": _SECONDS,
     "aws:ec2/routeTable:RouteTable": _SECONDS,
     "aws:ec2/route:Route": _SECONDS,
     "aws:ec2/routeTableAssociation:RouteTableAssociation": _SECONDS,

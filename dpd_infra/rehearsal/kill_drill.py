@@ -30,6 +30,8 @@ class Recovery:
     """What was wrong when all was done; nothing where the stack came to rest."""
     operations: int = 0
     """Operations that the account did in all, the recovery included."""
+    notes: tuple[str, ...] = ()
+    """What came before the commands."""
 
     @property
     def ok(self) -> bool:
@@ -37,21 +39,17 @@ class Recovery:
         return self.fired and not self.problems
 
 
+_TORN = (
+    "the kill tore the state file, as it can with a backend in local files: its backup was put back first "
+    "(cp .pulumi/stacks/PROJECT/STACK.json.bak .pulumi/stacks/PROJECT/STACK.json)"
+)
+
+
 def kill(stack: Scratch, reference: Scratch, after: int, action: Action = "up") -> Recovery:
     """Kill the engine after so many operations, then recover with the documented commands alone.
 
     `reference` is the same stack, on which the same operation is run without being killed.
     """
-    whole = reference.run(action)
-    if whole.error is not None:
-        return Recovery(
-            action,
-            after,
-            fired=False,
-            pending=(),
-            commands=(),
-            problems=(f"the {action} fails without being killed: {failure_message(whole)}",),
-        )
     killed = stack.run(action, kill_after=after)
     if not killed.killed:
         return Recovery(
@@ -63,6 +61,17 @@ def kill(stack: Scratch, reference: Scratch, after: int, action: Action = "up") 
             problems=("the engine was done before it could be killed",),
             operations=len(stack.account.journal),
         )
+    whole = reference.run(action)
+    if whole.error is not None:
+        return Recovery(
+            action,
+            after,
+            fired=False,
+            pending=(),
+            commands=(),
+            problems=(f"the {action} fails without being killed: {failure_message(whole)}",),
+        )
+    restored = stack.checkpoint.restore()
     pending = stack.checkpoint.pending
     commands = recovery_commands(stack, pending, action)
     problems: tuple[str, ...] = ()
@@ -74,7 +83,17 @@ def kill(stack: Scratch, reference: Scratch, after: int, action: Action = "up") 
     if not problems:
         problems = _finish(stack, reference, action)
     told = tuple(shlex.join(words) for words in commands)
-    return Recovery(action, after, fired=True, pending=pending, commands=told, problems=problems, operations=len(stack.account.journal))
+    notes = (_TORN,) if restored else ()
+    return Recovery(
+        action,
+        after,
+        fired=True,
+        pending=pending,
+        commands=told,
+        problems=problems,
+        operations=len(stack.account.journal),
+        notes=notes,
+    )
 
 
 def _finish(stack: Scratch, reference: Scratch, action: Action) -> tuple[str, ...]:
@@ -94,6 +113,8 @@ def recovery_commands(stack: Scratch, pending: tuple[Pending, ...], action: Acti
     creating = [item for item in pending if item.operation == "creating"]
     if pending:
         commands.append(["refresh", *(["--clear-pending-creates"] if creating else [])])
-    there = {thing.urn for thing in stack.account}
-    commands += [import_words(item.urn, stack.engine) for item in creating if item.urn in there]
+    known, own = stack.known(), f"urn:pulumi:{stack.engine.stack.rsplit('/', 1)[-1]}::{stack.engine.project_name}::"
+    made = [item.urn for item in stack.account if item.urn.startswith(own) and item.urn not in known]
+    if action != "destroy":
+        commands += [import_words(urn, stack.engine) for urn in made]
     return [*commands, [action]]

@@ -127,6 +127,7 @@ def recovery_data(recovery: Recovery) -> Mapping[str, Any]:
         "killed": recovery.fired,
         "pending": [{"name": item.name, "type": item.type, "operation": item.operation, "urn": item.urn} for item in recovery.pending],
         "commands": [f"pulumi {command}" for command in recovery.commands],
+        "notes": list(recovery.notes),
         "recovered": recovery.ok,
         "problems": list(recovery.problems),
     }
