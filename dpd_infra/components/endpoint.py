@@ -141,13 +141,15 @@ class Endpoint(Component):
         document = self.manifest.document
         metadata = {**document["metadata"]}
         metadata["annotations"] = {**metadata.get("annotations", {}), "pulumi.com/waitFor": SETTLED}
+        gate, version = _gated(document["spec"], operator.facts, name), operator.addon_version
         deploy = minutes(spec.timeouts.deploy_minutes + _GRACE_MINUTES)
         return CustomResourceWithStatus(
             f"{name}-config",
             api_version=document["apiVersion"],
             kind=document["kind"],
             metadata=metadata,
-            spec=pulumi.Output.from_input(operator.addon_version).apply(_gated(document["spec"], operator.facts, name)),
+            # A version that is known is looked at here: an output would have the SDK walk the whole manifest once more.
+            spec=gate(version) if isinstance(version, str) else pulumi.Output.from_input(version).apply(gate),
             opts=self._child(
                 depends_on=(*operator.resources, *before),
                 provider=operator.kubernetes_provider,
