@@ -217,6 +217,11 @@ class SimulatedProvider(provider_pb2_grpc.ResourceProviderServicer):
             call = self._call(context, request.urn, decode(request.inputs), id=request.id)
             if not self.reach(call) or call.record is None:
                 return provider_pb2.ReadResponse()
+            with self.account.lock:
+                changed = self.type_for(call.token).read(call)
+                if changed:
+                    call.record.outputs = conceal({**call.record.outputs, **changed})
+                    self.account.save()
             if request.properties.fields:
                 live = values.live(decode(request.properties), call.record.outputs)
                 inputs = values.live(decode(request.inputs), call.record.outputs)

@@ -98,6 +98,10 @@ class ResourceType:
         """Change it; answers the outputs that the service computes anew (none, unless overridden)."""
         return {}
 
+    def read(self, call: Call) -> Mapping[str, Any]:
+        """Outputs that changed by themselves since they were last written (none, unless overridden)."""
+        return {}
+
     def delete(self, call: Call) -> None:
         """Refuse, by raising, where the service would; the record is removed afterwards."""
 

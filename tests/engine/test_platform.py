@@ -209,10 +209,11 @@ def test_an_endpoint_that_does_not_become_ready_stays_in_the_state_and_is_tried_
     account = SimulatedAccount()
     account.operator.failure = "DPD prefill deployment failed: model not found"
     project = engine(program, account=account, config=config())
-    with pytest.raises(RehearsalFailed, match="llama-70b-config"):
+    with pytest.raises(RehearsalFailed, match="endpoint llama-70b: the operator says DeploymentFailed: DPD prefill deployment failed"):
         project.up()
     assert any(resource["type"] == ENDPOINT for resource in project.state)
     account.operator.failure = None
+    project.refresh()
     project.up()
     assert project.up().changes == 0
 
