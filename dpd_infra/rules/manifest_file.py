@@ -140,7 +140,7 @@ def described(data: Any) -> str:
     if isinstance(data, dict):
         kind, name = _text(data, "kind"), _text(data, "metadata", "name")
         return f"{kind} {name}".strip() if kind else "a document without a kind"
-    return "a list" if isinstance(data, list) else "a text"
+    return "a list" if isinstance(data, list) else "a text" if isinstance(data, str) else "a single value"
 
 
 def _companions(text: SourceText, file: str) -> Iterator[Mapping[str, Any]]:

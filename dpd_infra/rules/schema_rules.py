@@ -20,6 +20,35 @@ SHAPE_RULES = frozenset({REFUSED, UNKNOWN})
 """They speak of the places that they refuse; every other rule is silent about those."""
 
 
+_NAME_FORM = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"
+_QUANTITY_FORM = r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$"
+_WORKSPACE_FORM = r"^https:\/\/aps-workspaces\.[a-zA-Z0-9-]+(?:\.[a-zA-Z0-9-]+)*\.amazonaws\.com\/workspaces\/ws-[a-zA-Z0-9-]+$|^$"
+
+FORM_EXAMPLES: dict[str, str] = {
+    _WORKSPACE_FORM: "https://aps-workspaces.us-east-2.amazonaws.com/workspaces/ws-11111111-2222-3333-4444-555555555555",
+    r"^[a-zA-Z0-9:/_-]*$": "arn:aws:kms:us-east-2:111122223333:key/12345678-1234-1234-1234-123456789012",
+    r"^s3://([^/]+)(/[^,=]*)?$": "s3://my-bucket/captures/",
+    r"^Z[A-Z0-9]+$": "Z0123456789ABC",
+    r"^$|^[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}$": "llama-70b",
+    r"^ml\..*": "ml.p5.48xlarge",
+    _QUANTITY_FORM: "8, 500m or 16Gi",
+    _NAME_FORM: "llama-70b",
+    r"(?i)redis|tieredstorage": "tieredstorage",
+    r"^/.*": "/health",
+    r"^/[a-zA-Z0-9\-_.\/]*$": "/metrics",
+    r"^[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}": "Llama-3.3-70B-Instruct",
+    r"^[0-9a-f]{40}$": "6f6073b423013f6a7d4d9f39144961bfbfbc386b",
+    r"^[a-zA-Z0-9_.-]+/[a-zA-Z0-9_.-]+$": "meta-llama/Llama-3.3-70B-Instruct",
+    r"^arn:aws:acm:[a-z0-9-]+:[0-9]{12}:certificate/[a-fA-F0-9-]+$": (
+        "arn:aws:acm:us-east-2:111122223333:certificate/12345678-1234-1234-1234-123456789012"
+    ),
+    r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*$": "llm.example.com",
+    r"^s3://([^/]+)/?(.*)$": "s3://hyperpod-tls-my-bucket/certificates",
+    r"^http$|^grpc$": "http",
+}
+"""A text of each form that the CRD asks for in a spec."""
+
+
 @rule(
     REFUSED,
     "The API server takes the manifest",
@@ -88,4 +117,18 @@ def _fix(problem: Problem) -> tuple[str, Any]:
         near = [allowed for allowed in expected if isinstance(allowed, str) and allowed.lower() == value.lower()]
         if near:
             return f"write {near[0]}", near[0]
-    return f"{problem.message}".replace("must be", "write", 1) if problem.message.startswith("must be") else "correct it", None
+    return _in_words(problem), None
+
+
+def _in_words(problem: Problem) -> str:
+    """The fix as the problem's own sentence has it."""
+    if problem.keyword == "pattern":
+        example = FORM_EXAMPLES.get(str(problem.expected))
+        return f"write text of that form{f', for example {example}' if example else ''}"
+    _, _, wanted = problem.message.partition("must be ")
+    if wanted:
+        return f"write {wanted}"
+    _, _, wanted = problem.message.partition("must have ")
+    if wanted:
+        return f"let it have {wanted}"
+    return "write plain data: text in quotes, numbers, true or false, lists and mappings of them"
