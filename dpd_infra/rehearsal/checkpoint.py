@@ -68,8 +68,9 @@ class Checkpoint:
     def without(self, urns: Collection[str]) -> str:
         """The file's text with these resources, and what was under way, taken out."""
         data = json.loads(self.file.read_text(encoding="utf-8"))
-        latest = data["checkpoint"]["latest"]
-        latest["resources"] = [item for item in latest["resources"] if item["urn"] not in urns]
+        latest = data["checkpoint"].get("latest") or {}
+        # A stack that was only previewed has none.
+        latest["resources"] = [item for item in latest.get("resources") or [] if item["urn"] not in urns]
         latest.pop("pending_operations", None)
         return json.dumps(data)
 

@@ -15,7 +15,10 @@ from typing import Any
 import pytest
 import yaml
 
+from dpd_infra.catalog.addons import NODE_ADDONS
 from dpd_infra.rehearsal import Rehearsal, RehearsalFailed, SimulatedAccount
+from dpd_infra.rehearsal.aws import base
+from dpd_infra.rehearsal.aws.addons import OPERATOR_ADDON
 from dpd_infra.rehearsal.aws.storage import WRITTEN_BY_AWS
 from dpd_infra.rehearsal.engine import STACK_TYPE
 from tests.engine.harness import REPOSITORY, pulumi_cli
@@ -135,8 +138,23 @@ def test_an_example_comes_up_stays_and_goes(example: Path, tmp_path: Path) -> No
     )
 
     world.unprotect(example)
+    begun = len(world.account.journal)
     rehearsal.destroy()
     assert world.kept() == before
+    gone = [_stage(operation.type, operation.id) for operation in world.account.journal[begun:]]
+    stages = [stage for stage in gone if stage is not None]
+    assert stages == sorted(stages), "custom resources, operator, other add-ons with pods, nodes, control plane, network"
+
+
+def _stage(kind: str, name: str) -> int | None:
+    """Where a resource stands in the documented order of deletion (HyperPod add-on troubleshooting; the setup guide in reverse)."""
+    if kind.endswith("InferenceEndpointConfig"):
+        return 0
+    if kind == base.ADDON and name.rsplit(":", 1)[-1] == OPERATOR_ADDON:
+        return 1
+    if kind == base.ADDON and name.rsplit(":", 1)[-1] in {addon.name for addon in NODE_ADDONS}:
+        return 2
+    return {base.HYPERPOD_CLUSTER: 3, base.CLUSTER: 4, base.VPC: 5}.get(kind)
 
 
 def test_no_snapshot_is_left_of_an_example_that_is_gone() -> None:

@@ -32,6 +32,8 @@ def _cli_on_path(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_one_resource_of_each_type_fails_on_the_way_up_and_nothing_is_made_twice_or_lost(tmp_path: Path) -> None:
     project = copy_of_stacks(tmp_path)
     whole = rehearsal_of(project, "dev")
+    # As the command does: a stack that was only previewed has an empty state.
+    whole.preview()
     with whole.session() as session, scratch(session, empty=True) as one, scratch(session, empty=True) as other:
         assert one.run().error is None
         chosen = {type_of(item.urn): item.urn for item in one.account.journal}

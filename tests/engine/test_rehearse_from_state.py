@@ -1,0 +1,130 @@
+"""What is deployed is rehearsed from an export: in its own account, with encrypted values left alone; and how the options are used."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from dpd_infra.cli import app
+from dpd_infra.rehearsal import Rehearsal
+from dpd_infra.rehearsal.from_state import ExportedState, StateRefused
+from dpd_infra.rehearsal.wire import SECRET_SIGNATURE, SIGNATURE_KEY
+from dpd_infra.rehearsal.workspace import STAND_IN
+from tests.engine.drills import copy_of_stacks
+from tests.engine.harness import pulumi_cli
+
+SEALED = {SIGNATURE_KEY: SECRET_SIGNATURE, "ciphertext": "v1:AAAA:BBBB"}
+
+
+@pytest.fixture(autouse=True)
+def _cli_on_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(pulumi_cli().parent), prepend=":")
+
+
+def exported(resources: list[dict[str, object]]) -> str:
+    return json.dumps({"version": 3, "deployment": {"manifest": {}, "resources": resources}})
+
+
+def write(folder: Path, *resources: dict[str, object]) -> Path:
+    file = folder / "state.json"
+    file.write_text(exported(list(resources)), encoding="utf-8")
+    return file
+
+
+def resource(urn: str, **fields: object) -> dict[str, object]:
+    return {"urn": urn, "type": urn.split("::")[2], "custom": True, "id": "x", "inputs": {}, "outputs": {}, **fields}
+
+
+def test_encrypted_values_become_stand_ins_and_are_counted(tmp_path: Path) -> None:
+    bucket = resource("urn:pulumi:dev::shop::aws:s3/bucket:Bucket::b", inputs={"policy": SEALED, "tags": [{"a": SEALED}]})
+    state = ExportedState.read(write(tmp_path, bucket), project="shop", stack="dev")
+    assert state.sealed == 2
+    opened = state.resources[0]["inputs"]["policy"]
+    assert json.loads(opened["plaintext"]) == STAND_IN
+    assert "AAAA" not in json.dumps(state.document)
+
+
+@pytest.mark.parametrize(
+    ("urn", "said"),
+    [
+        ("urn:pulumi:prod::shop::aws:s3/bucket:Bucket::b", "the state of stack prod of project shop, not of dev of project shop"),
+        ("urn:pulumi:dev::other::aws:s3/bucket:Bucket::b", "the state of stack dev of project other"),
+    ],
+)
+def test_the_state_of_another_stack_is_refused(tmp_path: Path, urn: str, said: str) -> None:
+    with pytest.raises(StateRefused, match=said):
+        ExportedState.read(write(tmp_path, resource(urn)), project="shop", stack="dev")
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"deployment": {"resources": []}}'])
+def test_what_is_no_state_is_refused_in_one_line(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "state.json"
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(StateRefused):
+        ExportedState.read(file, project="shop", stack="dev")
+
+
+@pytest.mark.timeout(300)
+def test_a_deployed_stack_is_as_it_was_deployed_and_an_edit_is_one_update(tmp_path: Path) -> None:
+    project = copy_of_stacks(tmp_path)
+    deployed = Rehearsal(project, "dev", state_dir=tmp_path / "deployed")
+    deployed.up()
+    file = tmp_path / "state.json"
+    with deployed.session() as session:
+        session.engine.command("stack", "export", "--file", str(file))
+    # Deployed for real: another account than the rehearsal's own.
+    file.write_text(file.read_text(encoding="utf-8").replace("123456789012", "111122223333"), encoding="utf-8")
+    text = file.read_text(encoding="utf-8")
+    old, new = (f"access-rehearsal-deployer-{label}" for label in labels())
+    file.write_text(text.replace(old, new), encoding="utf-8")
+
+    done = CliRunner().invoke(app, ["rehearse", "dev", "--project", str(project), "--from", str(file), "--preview", "--json"])
+    assert done.exit_code == 0, done.output
+    told = json.loads(done.stdout)
+    assert told["changes"] | {"unchanged": 0} == dict.fromkeys(("created", "updated", "replaced", "deleted", "unchanged"), 0)
+    assert told["changes"]["unchanged"] >= 80
+
+    settings = project / "stacks" / "Pulumi.dev.yaml"
+    settings.write_text(settings.read_text(encoding="utf-8").replace("threshold: 4096", "threshold: 2048"), encoding="utf-8")
+    done = CliRunner().invoke(app, ["rehearse", "dev", "--project", str(project), "--from", str(file), "--json"])
+    told = json.loads(done.stdout)
+    assert (told["changes"]["updated"], told["changes"]["created"], told["changes"]["replaced"], told["changes"]["deleted"]) == (1, 0, 0, 0)
+    assert [item["name"] for item in told["resources"] if item["operation"] == "update"] == ["llama-70b-config"]
+
+
+def labels() -> tuple[str, str]:
+    """The hashes that a deployer's access entry is named with: eight digits of its ARN's SHA-256."""
+    import hashlib
+
+    return tuple(  # pyright: ignore[reportReturnType]
+        hashlib.sha256(f"arn:aws:iam::{number}:role/rehearsal-deployer".encode()).hexdigest()[:8]
+        for number in ("123456789012", "111122223333")
+    )
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--preview", "--destroy"],
+        ["--fail", "x", "--fail-each"],
+        ["--fail-each", "--kill-at", "3"],
+        ["--kill-at", "3", "--preview"],
+        ["--fail", "x", "--preview"],
+    ],
+    ids=" ".join,
+)
+def test_options_that_exclude_each_other_are_wrong_usage(options: list[str]) -> None:
+    done = CliRunner().invoke(app, ["rehearse", "dev", *options])
+    assert done.exit_code == 2
+    assert "exclude each other" in done.output
+
+
+def test_a_name_that_nothing_has_is_wrong_usage_with_the_names_there_are(tmp_path: Path) -> None:
+    project = copy_of_stacks(tmp_path)
+    done = CliRunner().invoke(app, ["rehearse", "dev", "--project", str(project), "--fail", "inference-addons-coredn"])
+    assert done.exit_code == 2
+    assert "did you mean inference-addons-coredns" in done.output
+    assert "aws-native:sagemaker:Cluster" in done.output
