@@ -106,14 +106,14 @@ def _custom(resource: Recorded, provider: kubernetes.Provider, parent: pulumi.Re
             provider=provider,
             depends_on=[provider],
             custom_timeouts=pulumi.CustomTimeouts(**dict(resource.timeouts)),
-            replacement_trigger=resource.replacement_trigger,
+            replace_on_changes=list(resource.replace_on_changes),
         ),
     )
 
 
 def differences(one: Recording, other: Recording) -> list[str]:
     """What two recordings do not have in common of what the engine is sent."""
-    parts = ("type", "name", "inputs", "parent", "provider", "timeouts", "dependencies", "replacement_trigger")
+    parts = ("type", "name", "inputs", "parent", "provider", "timeouts", "dependencies", "replace_on_changes")
     found = sorted({r.urn for r in one} ^ {r.urn for r in other})
     return found + [
         f"{mine!r} {part}" for mine in one if mine.urn in other for part in parts if getattr(mine, part) != getattr(other[mine.urn], part)

@@ -160,8 +160,8 @@ class ByHand:
             options["ignore_changes"] = repr(list(resource.ignore_changes))
         if resource.delete_before_replace is not None:
             options["delete_before_replace"] = repr(resource.delete_before_replace)
-        if resource.replacement_trigger is not None:
-            options["replacement_trigger"] = repr(resource.replacement_trigger)
+        if resource.replace_on_changes:
+            options["replace_on_changes"] = repr(list(resource.replace_on_changes))
         # The SDK itself adds those of providers.
         if resource.additional_secret_outputs and not resource.type.startswith("pulumi:providers:"):
             options["additional_secret_outputs"] = repr(list(resource.additional_secret_outputs))

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 import sys
 import tempfile
 import types
@@ -53,7 +54,7 @@ from dpd_infra.testing.program import run_program  # noqa: E402
 from dpd_infra.testing.recording import Recorded, Recording  # noqa: E402
 
 PAGE = ROOT / "docs" / "changes.md"
-_OPTIONS = ("protect", "timeouts", "ignore_changes", "delete_before_replace", "retain_on_delete", "replacement_trigger")
+_OPTIONS = ("protect", "timeouts", "ignore_changes", "delete_before_replace", "retain_on_delete", "replace_on_changes")
 _GRAVITY = ("replace", "delete", "create", "update", "options")
 
 
@@ -266,11 +267,20 @@ class Deriver:
         call = Call(self._account, {}, after.type, after.urn, _known(new_inputs))
         forced = (*kind.replace_on, *published(after.type), *kind.extra_replaces(call, _known(old_inputs)))
         difference = compare(_plain(old_inputs), _plain(new_inputs), replace_on=_roots(forced, new_inputs), unordered=kind.unordered)
-        if difference.replaces or before.replacement_trigger != after.replacement_trigger:
+        asked = any(_at(before.inputs, path) != _at(after.inputs, path) for path in after.replace_on_changes)
+        if difference.replaces or asked:
             return "replace"
         if difference.changes:
             return "update"
         return "options" if any(getattr(before, name) != getattr(after, name) for name in _OPTIONS) else ""
+
+
+def _at(inputs: Mapping[str, Any], path: str) -> Any:
+    """The value at a property path as Pulumi writes it, `a.b["c/d"]`; None where nothing is."""
+    value: Any = inputs
+    for quoted, plain in re.findall(r'\["([^"]+)"\]|([^.\["\]]+)', path):
+        value = value.get(quoted or plain) if isinstance(value, Mapping) else None
+    return value
 
 
 class _Anew:

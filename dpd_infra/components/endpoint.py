@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 _GRACE_MINUTES = 10
 """Pulumi waits longer than the operator does, so that a failure is told in the operator's words and not as a timeout."""
 
+RECREATIONS = "dpd-infra/recreations"
+"""The annotation whose change replaces the resource: how often it was made anew under its name."""
+
 
 class Endpoint(Component):
     """A model served with prefill and decode apart, or by its colocated twin."""
@@ -141,6 +144,8 @@ class Endpoint(Component):
         document = self.manifest.document
         metadata = {**document["metadata"]}
         metadata["annotations"] = {**metadata.get("annotations", {}), "pulumi.com/waitFor": SETTLED}
+        if spec.change.recreations:
+            metadata["annotations"][RECREATIONS] = str(spec.change.recreations)
         gate, version = _gated(document["spec"], operator.facts, name), operator.addon_version
         deploy = minutes(spec.timeouts.deploy_minutes + _GRACE_MINUTES)
         return CustomResourceWithStatus(
@@ -155,8 +160,8 @@ class Endpoint(Component):
                 provider=operator.kubernetes_provider,
                 timeouts=pulumi.CustomTimeouts(create=deploy, update=deploy, delete=minutes(spec.timeouts.delete_minutes)),
                 ignore_changes=_autoscaled(document["spec"]),
-                # Said from the first deployment on: the engine replaces for a trigger that changes, not for one that appears.
-                replacement_trigger=str(spec.change.recreations),
+                # Not replacement_trigger: with it the Python SDK fails in every stack that has a transform (measured, pulumi 3.272).
+                replace_on_changes=[f'metadata.annotations["{RECREATIONS}"]'],
                 # Another name replaces it too, and then the new one is made first: its name is free.
                 delete_before_replace=True if spec.change.mode is ChangeMode.RECREATE else None,
             ),

@@ -35,11 +35,14 @@ def test_the_order_of_a_replacement_is_the_modes() -> None:
     assert registered(change={"mode": "recreate"}).delete_before_replace is True
 
 
-def test_the_number_of_recreations_is_what_replaces_it_and_is_said_from_the_beginning() -> None:
-    triggers = [registered(change={"recreations": number}).replacement_trigger for number in (0, 1)]
-    assert triggers == ["0", "1"]
-    assert registered().replacement_trigger == "0"
-    assert registered(change={"mode": "blueGreen", "generation": 2}).replacement_trigger == "0"
+def test_the_number_of_recreations_is_what_replaces_it_and_nothing_where_there_was_none() -> None:
+    key = "dpd-infra/recreations"
+    for change, number in (({"recreations": 2}, "2"), ({"recreations": 0}, None), ({"mode": "blueGreen", "generation": 2}, None)):
+        resource = registered(change=change)
+        assert resource.inputs["metadata"]["annotations"].get(key) == number
+        assert resource.replace_on_changes == (f'metadata.annotations["{key}"]',)
+        # With it the Python SDK fails in every stack that has a transform.
+        assert resource.replacement_trigger is None
 
 
 def test_the_resource_keeps_its_place_in_the_state_when_its_name_changes() -> None:
