@@ -15,7 +15,8 @@ def test_a_transform_passes_over_every_resource_and_the_second_up_changes_nothin
     def label(given: pulumi.ResourceTransformArgs) -> pulumi.ResourceTransformResult | None:
         if not given.type_.startswith("aws:ec2/vpc:"):
             return pulumi.ResourceTransformResult(props=given.props, opts=given.opts)
-        properties: dict[str, Any] = {**given.props, "tags": {**(given.props.get("tags") or {}), "cost-center": "research"}}
+        properties: dict[str, Any] = dict(given.props)
+        properties["tags"] = {**properties["tags"], "cost-center": "research"}
         return pulumi.ResourceTransformResult(props=properties, opts=given.opts)
 
     def transformed() -> None:
