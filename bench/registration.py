@@ -160,7 +160,8 @@ class ByHand:
             options["ignore_changes"] = repr(list(resource.ignore_changes))
         if resource.delete_before_replace is not None:
             options["delete_before_replace"] = repr(resource.delete_before_replace)
-        if resource.replace_on_changes:
+        # The SDK of aws-native itself says those of its own.
+        if resource.replace_on_changes and not resource.type.startswith("aws-native:"):
             options["replace_on_changes"] = repr(list(resource.replace_on_changes))
         # The SDK itself adds those of providers.
         if resource.additional_secret_outputs and not resource.type.startswith("pulumi:providers:"):

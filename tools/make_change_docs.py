@@ -190,7 +190,7 @@ class Deriver:
         """What changing a field does. Raises `SystemExit` for a sample that is refused by itself or changes nothing of the file."""
         try:
             old, new = (self._run(path, config) for config in stacks_of(path, info))
-        except ValueError:
+        except (ValueError, pulumi.RunError):
             # The program refuses it with the reason.
             return FieldChange(path, Outcome.REFUSED, {}, ())
         if old[0].spec == new[0].spec:
