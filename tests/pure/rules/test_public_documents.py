@@ -32,11 +32,13 @@ def test_every_manifest_is_in_the_list_and_names_what_it_was_written_after() -> 
     assert [name for name, path in files.items() if not path.read_text(encoding="utf-8").startswith("# After: ")] == []
 
 
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("operator", [None, BEFORE_THE_GATEWAY, "v2.1.0-eksbuild.1"])
+OPERATORS = (None, BEFORE_THE_GATEWAY, "v2.1.0-eksbuild.1")
+# That operator has no gateway: the next test.
+KNOWN = [(name, operator) for operator in OPERATORS for name in NAMES if (name, operator) != ("gateway", BEFORE_THE_GATEWAY)]
+
+
+@pytest.mark.parametrize(("name", "operator"), KNOWN)
 def test_what_is_found_is_what_is_true_of_the_document_and_no_error(name: str, operator: str | None) -> None:
-    if (name, operator) == ("gateway", BEFORE_THE_GATEWAY):
-        pytest.skip("that operator has no gateway: the next test")
     found = check(raw_stack(manifest(name), operator))
     assert [f"{finding.rule} {finding.what}" for finding in errors(found)] == []
     assert sorted(finding.rule for finding in found) == EXPECTED[name]
