@@ -76,8 +76,9 @@ def _unknown(config: Mapping[str, Any]) -> Iterator[Finding]:
     known = {*SECTIONS, *(key.removeprefix(f"{NAMESPACE}:") for key in named_keys(config))}
     missing = sorted(name for name in known if f"{NAMESPACE}:{name}" not in config)
     for key, value in config.items():
-        namespace, _, name = str(key).partition(":")
-        if namespace != NAMESPACE or name in known:
+        namespace, colon, name = str(key).partition(":")
+        # A key without a namespace is the project's own.
+        if not colon or namespace != NAMESPACE or name in known:
             continue
         near = difflib.get_close_matches(name, missing, n=1, cutoff=0.6)
         if near or isinstance(value, (dict, list)):

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dpd_infra.spec.config_keys import SECTIONS, is_ours, key_findings
@@ -58,6 +58,9 @@ def test_which_keys_are_said(config: dict[str, Any], keys: list[str]) -> None:
         st.text(max_size=20), st.recursive(st.none() | st.text(max_size=5), lambda part: st.lists(part) | st.dictionaries(st.text(), part))
     )
 )
+@example({"dpd-infra": []})
+@example({"dpd-infra:": []})
+@example({"platform": {"instanceGroups": {}}})
 def test_any_configuration_can_be_asked_about(config: dict[str, Any]) -> None:
     assert bool(key_findings(config)) <= is_ours(config)
 
