@@ -5,8 +5,9 @@ Every name here is imported when it is first used: `import dpd_infra` loads neit
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from dpd_infra._lazy import lazy_names
 
 if TYPE_CHECKING:
     from dpd_infra.components.account import Account
@@ -123,15 +124,4 @@ __all__ = [
     "Teams",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        message = f"module {__name__!r} has no attribute {name!r}"
-        raise AttributeError(message)
-    value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = lazy_names(__name__, _HOMES)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpd_infra.plan.tree import ResourceTree
 from dpd_infra.spec.config_keys import named_keys
-from dpd_infra.spec.stack_file import StackFile, find_project_file, find_stack_file, read_stack_file, stack_name
+from dpd_infra.spec.stack_file import find_project_file, find_stack_file, read_stack_file, stack_name
 
 if TYPE_CHECKING:
     from dpd_infra.stack import StackSpec
@@ -140,6 +140,3 @@ def _exports(spec: StackSpec, answers: Answers) -> Any:
     from dpd_infra.testing.estate import platform_exports
 
     return lambda stack: platform_exports(stack.rsplit("/", 1)[-1], operator=spec.operator_facts, answers=answers)
-
-
-__all__ = ["NoPlanError", "Planned", "StackFile", "planned"]

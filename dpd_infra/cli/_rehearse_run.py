@@ -168,12 +168,11 @@ def _fault(asked: Asked, rehearsal: Rehearsal, name: str, *, times: int | None) 
 def _steps(rehearsal: Rehearsal, action: Action) -> list[Step]:
     """What there is to fail: all that the program asks for, or all that is there."""
     from dpd_infra.rehearsal.engine import Step
+    from dpd_infra.rehearsal.urn import name_of
 
     if action == "destroy":
         with rehearsal.session() as session:
-            return [
-                Step(item["type"], item["urn"].rsplit("::", 1)[-1], item["urn"], "delete") for item in session.engine.checkpoint.resources
-            ]
+            return [Step(item["type"], name_of(item["urn"]), item["urn"], "delete") for item in session.engine.checkpoint.resources]
     return list(rehearsal.preview().resources)
 
 

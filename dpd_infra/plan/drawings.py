@@ -2,34 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from dpd_infra.plan.tree import Registration, ResourceTree
 
 Label = Callable[[Registration], str]
 """A resource's second line; empty for none."""
 
+_Written = Callable[[str, Registration], list[str]]
+"""The lines of a resource, by its short name."""
+
 
 def to_mermaid(tree: ResourceTree, label: Label) -> str:
     """A Mermaid flowchart: components are boxes around their resources, an arrow leads from what comes first to what waits for it."""
     names = _names(tree)
-    lines = ["flowchart LR"]
 
-    def draw(resource: Registration, depth: int) -> Iterator[str]:
-        space = "  " * depth
-        if resource.custom:
-            yield f'{space}{names[resource.urn]}["{_mermaid(_lines(resource, label), "<br/>")}"]'
-        else:
-            yield f'{space}subgraph {names[resource.urn]}["{_mermaid([f"{resource.kind} {resource.name}"], "")}"]'
-        for child in tree.children(resource):
-            if child.urn in names:
-                yield from draw(child, depth + (0 if resource.custom else 1))
-        if not resource.custom:
-            yield f"{space}end"
+    def node(name: str, resource: Registration) -> list[str]:
+        return [f'{name}["{_mermaid(_lines(resource, label), "<br/>")}"]']
 
-    for root in tree.roots:
-        if root.urn in names:
-            lines += draw(root, 1)
+    def box(name: str, resource: Registration) -> list[str]:
+        return [f'subgraph {name}["{_mermaid([_title(resource)], "")}"]']
+
+    lines = ["flowchart LR", *_nested(tree, names, node, box, "end")]
     lines += [f"  {names[first.urn]} --> {names[then.urn]}" for first, then in tree.edges()]
     return "\n".join(lines) + "\n"
 
@@ -37,32 +31,45 @@ def to_mermaid(tree: ResourceTree, label: Label) -> str:
 def to_dot(tree: ResourceTree, label: Label, title: str) -> str:
     """A Graphviz digraph of the same: `dot -Tsvg`."""
     names = _names(tree)
+
+    def node(name: str, resource: Registration) -> list[str]:
+        return [f"{name} [label={_dot(_lines(resource, label))}];"]
+
+    def box(name: str, resource: Registration) -> list[str]:
+        return [f"subgraph cluster_{name} {{", f"  label={_dot([_title(resource)])};"]
+
     lines = [
         f"digraph {_dot([title])} {{",
         "  rankdir=LR;",
         "  compound=true;",
         '  node [shape=box, style=rounded, fontname="Helvetica", fontsize=10];',
         '  graph [fontname="Helvetica", fontsize=11];',
+        *_nested(tree, names, node, box, "}"),
     ]
-
-    def draw(resource: Registration, depth: int) -> Iterator[str]:
-        space = "  " * depth
-        if resource.custom:
-            yield f"{space}{names[resource.urn]} [label={_dot(_lines(resource, label))}];"
-        else:
-            yield f"{space}subgraph cluster_{names[resource.urn]} {{"
-            yield f"{space}  label={_dot([f'{resource.kind} {resource.name}'])};"
-        for child in tree.children(resource):
-            if child.urn in names:
-                yield from draw(child, depth + (0 if resource.custom else 1))
-        if not resource.custom:
-            yield f"{space}}}"
-
-    for root in tree.roots:
-        if root.urn in names:
-            lines += draw(root, 1)
     lines += [f"  {names[first.urn]} -> {names[then.urn]};" for first, then in tree.edges()]
     return "\n".join([*lines, "}"]) + "\n"
+
+
+def _nested(tree: ResourceTree, names: Mapping[str, str], node: _Written, box: _Written, end: str) -> Iterator[str]:
+    """Every resource in the box of its component: what opens a node or a box, and the line that closes a box."""
+
+    def draw(resource: Registration, depth: int) -> Iterator[str]:
+        if resource.urn not in names:
+            return
+        space = "  " * depth
+        written = node if resource.custom else box
+        yield from (space + line for line in written(names[resource.urn], resource))
+        for child in tree.children(resource):
+            yield from draw(child, depth + (0 if resource.custom else 1))
+        if not resource.custom:
+            yield space + end
+
+    for root in tree.roots:
+        yield from draw(root, 1)
+
+
+def _title(component: Registration) -> str:
+    return f"{component.kind} {component.name}"
 
 
 def _names(tree: ResourceTree) -> dict[str, str]:

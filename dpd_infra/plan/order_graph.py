@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dpd_infra.plan.tree import Registration
+from dpd_infra.plan.tree import Registration, waits_for
 
 _CLUSTERS = ("aws:eks/cluster:Cluster", "eks:index:Cluster")
 _HYPERPOD = "aws-native:sagemaker:Cluster"
@@ -37,7 +37,7 @@ class OrderGraph:
             found: set[str] = set()
             waiting = [resource]
             while waiting:
-                for urn in _waits_for(waiting.pop()):
+                for urn in waits_for(waiting.pop()):
                     if urn in self._by_urn and urn not in found:
                         found.add(urn)
                         waiting.append(self._by_urn[urn])
@@ -68,13 +68,3 @@ def text_at(value: Any, *keys: str) -> str:
     for key in keys:
         value = value.get(key) if isinstance(value, Mapping) else None
     return value if isinstance(value, str) else ""
-
-
-def _waits_for(resource: Registration) -> Iterator[str]:
-    yield from resource.dependencies
-    for urns in resource.property_dependencies.values():
-        yield from urns
-    if resource.provider:
-        yield resource.provider
-    if resource.parent:
-        yield resource.parent

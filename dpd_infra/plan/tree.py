@@ -92,7 +92,7 @@ class ResourceTree:
         """At which step the last of a resource and all in it can be made, if whatever waits for nothing is made in the first."""
         nodes = {urn: frozenset(self._needed(resource)) & self._by_urn.keys() - {urn} for urn, resource in self._by_urn.items()}
         last: dict[str, int] = {}
-        for urn in _in_order(nodes):
+        for urn in in_order(nodes):
             last[urn] = 1 + max((last[other] for other in nodes[urn]), default=-1)
         # Children before their parents.
         for _, resource in reversed(list(self.walk())):
@@ -137,11 +137,18 @@ class ResourceTree:
         return {resource.urn: frozenset(self._needed(resource)) & nodes - {resource.urn} for resource in self.drawn()}
 
     def _needed(self, resource: Registration) -> Iterator[str]:
-        yield from resource.dependencies
-        for urns in resource.property_dependencies.values():
-            yield from urns
-        if resource.parent:
-            yield resource.parent
+        return waits_for(resource, provider=False)
+
+
+def waits_for(resource: Registration, *, provider: bool = True) -> Iterator[str]:
+    """The URNs that the engine must be done with before this resource: dependencies, provider and parent; or all but the provider."""
+    yield from resource.dependencies
+    for urns in resource.property_dependencies.values():
+        yield from urns
+    if provider and resource.provider:
+        yield resource.provider
+    if resource.parent:
+        yield resource.parent
 
 
 def is_provider(resource: Registration) -> bool:
@@ -152,13 +159,13 @@ def is_provider(resource: Registration) -> bool:
 def _reach(waits: Mapping[str, frozenset[str]]) -> dict[str, frozenset[str]]:
     """Everything that each node waits for, over any number of steps."""
     reach: dict[str, frozenset[str]] = {}
-    for urn in _in_order(waits):
+    for urn in in_order(waits):
         reach[urn] = waits[urn].union(*(reach[other] for other in waits[urn]))
     return reach
 
 
-def _in_order(waits: Mapping[str, frozenset[str]]) -> Iterator[str]:
-    """Every node after all that it waits for. A program's registrations hold no circle."""
+def in_order(waits: Mapping[str, frozenset[str]]) -> Iterator[str]:
+    """Every node after all that it waits for; the engine lets no circle in."""
     done: set[str] = set()
     for start in waits:
         stack = [start]

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from dpd_infra.rehearsal.errors import SimulatedError
+from dpd_infra.rehearsal.urn import name_of
 from dpd_infra.rehearsal.world.file import World
 
 ACCOUNT_ID = "123456789012"
@@ -63,7 +64,7 @@ class Operation:
     @property
     def name(self) -> str:
         """The resource's name in the program."""
-        return self.urn.rsplit("::", 1)[-1]
+        return name_of(self.urn)
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,7 @@ class Failure:
         """Whether this call is one of those that fail; counts the call if it matches."""
         if action != self.action:
             return False
-        name = urn.rsplit("::", 1)[-1]
+        name = name_of(urn)
         if not any(fnmatch.fnmatchcase(text, self.match) for text in (urn, name, token)):
             return False
         self.seen += 1

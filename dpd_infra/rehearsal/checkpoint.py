@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from dpd_infra.rehearsal.urn import name_of, type_of
+
 
 @dataclass(frozen=True)
 class Pending:
@@ -20,7 +22,7 @@ class Pending:
     @property
     def name(self) -> str:
         """The resource's name."""
-        return self.urn.rsplit("::", 1)[-1]
+        return name_of(self.urn)
 
     @property
     def type(self) -> str:
@@ -78,14 +80,3 @@ class Checkpoint:
         """Put a state in place of what is there."""
         self.file.parent.mkdir(parents=True, exist_ok=True)
         self.file.write_text(text, encoding="utf-8")
-
-
-def type_of(urn: str) -> str:
-    """The type token of a URN: the last of its `$`-joined types."""
-    return urn.split("::")[2].rsplit("$", 1)[-1]
-
-
-def component_of(urn: str) -> str:
-    """The nearest component of ours that a URN lies in, `HyperPodCluster`; empty for what lies in none."""
-    types = urn.split("::")[2].split("$")
-    return next((part.rsplit(":", 1)[-1] for part in reversed(types) if part.startswith("dpd:index:")), "")

@@ -24,6 +24,7 @@ from dpd_infra.rehearsal.host import OnEvent, serve
 from dpd_infra.rehearsal.kill_switch import Killed, KillSwitch
 from dpd_infra.rehearsal.program import ONE_AT_A_TIME, Program, ProgramRun, split_output
 from dpd_infra.rehearsal.server import ProviderServers
+from dpd_infra.rehearsal.urn import name_of
 from dpd_infra.rehearsal.wire import SECRET_SIGNATURE, SIGNATURE_KEY, UNKNOWN_TEXT
 
 Action = Literal["up", "preview", "destroy", "preview-destroy", "refresh"]
@@ -55,7 +56,7 @@ class Diagnostic(NamedTuple):
     @property
     def name(self) -> str:
         """The resource's name, if the message is about one."""
-        return self.urn.rsplit("::", 1)[-1] if self.urn else ""
+        return name_of(self.urn) if self.urn else ""
 
 
 @dataclass
@@ -127,7 +128,7 @@ class Outcome:
 
 
 def _step(metadata: events.StepEventMetadata) -> Step:
-    return Step(metadata.type, metadata.urn.rsplit("::", 1)[-1], metadata.urn, metadata.op.value)
+    return Step(metadata.type, name_of(metadata.urn), metadata.urn, metadata.op.value)
 
 
 def _readable(value: Any) -> Any:

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from dpd_infra.catalog.sources import CLI_TROUBLESHOOTING, Source
 from dpd_infra.rehearsal.account import SimulatedAccount
 from dpd_infra.rehearsal.aws import base
-from dpd_infra.rehearsal.checkpoint import type_of
 from dpd_infra.rehearsal.engine import Engine, Outcome
+from dpd_infra.rehearsal.urn import name_of, type_of
 
 PAGE = "docs/troubleshooting.md"
 
@@ -192,7 +192,7 @@ def identifier(urn: str, account: SimulatedAccount) -> str:
 def import_words(urn: str, engine: Engine) -> list[str]:
     """`pulumi import` of one resource, to stand where the program has it."""
     parent, provider = place_of(urn, engine)
-    words = ["import", type_of(urn), urn.rsplit("::", 1)[-1], identifier(urn, engine.account)]
+    words = ["import", type_of(urn), name_of(urn), identifier(urn, engine.account)]
     if parent:
         words += ["--parent", f"parent={parent}"]
     if provider:
@@ -206,15 +206,11 @@ def place_of(urn: str, engine: Engine) -> tuple[str, str]:
     head, types, name = urn.rsplit("::", 2)
     parents = types.rpartition("$")[0]
     # A parent's name is how its child's name begins.
-    found = [
-        item["urn"]
-        for item in resources
-        if item["urn"].startswith(f"{head}::{parents}::") and name.startswith(item["urn"].rsplit("::", 1)[-1])
-    ]
+    found = [item["urn"] for item in resources if item["urn"].startswith(f"{head}::{parents}::") and name.startswith(name_of(item["urn"]))]
     package = type_of(urn).partition(":")[0]
     providers = [
         item["urn"]
         for item in resources
-        if item["type"] == f"pulumi:providers:{package}" and not item["urn"].rsplit("::", 1)[-1].startswith("default")
+        if item["type"] == f"pulumi:providers:{package}" and not name_of(item["urn"]).startswith("default")
     ]
     return (found[0] if parents and found else ""), (providers[0] if providers else "")

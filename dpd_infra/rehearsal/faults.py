@@ -10,12 +10,12 @@ from dataclasses import dataclass, field, replace
 
 from dpd_infra.rehearsal.account import Action, Failure, SimulatedAccount
 from dpd_infra.rehearsal.aws import base
-from dpd_infra.rehearsal.checkpoint import type_of
 from dpd_infra.rehearsal.drill import Scratch, unrest
 from dpd_infra.rehearsal.engine import Step
 from dpd_infra.rehearsal.explanations import Explanation, explain, import_words
 from dpd_infra.rehearsal.runner import failure_message
 from dpd_infra.rehearsal.state_graph import StateGraph
+from dpd_infra.rehearsal.urn import name_of, type_of
 
 MESSAGE = "operation error: https response error StatusCode: 500, api error InternalFailure: An internal failure occurred"
 """What an injected fault says, in the form of the AWS providers."""
@@ -63,7 +63,7 @@ class Trial:
     @property
     def name(self) -> str:
         """The resource's name."""
-        return self.urn.rsplit("::", 1)[-1]
+        return name_of(self.urn)
 
     @property
     def type(self) -> str:

@@ -20,9 +20,9 @@ import pulumi
 from google.protobuf import empty_pb2
 from pulumi.automation.events import EngineEvent
 from pulumi.runtime import reset_options, run_in_stack, set_all_config
-from pulumi.runtime._grpc_settings import _GRPC_CHANNEL_OPTIONS
 from pulumi.runtime.proto import engine_pb2_grpc, events_pb2_grpc, language_pb2, language_pb2_grpc, plugin_pb2, resource_pb2_grpc
 
+from dpd_infra.rehearsal.channel import own_channel
 from dpd_infra.rehearsal.program import ENGINE_IS_GONE, ProgramRun, summary_of
 
 OnEvent = Callable[[EngineEvent], Any]
@@ -130,16 +130,6 @@ class LanguageHost(language_pb2_grpc.LanguageRuntimeServicer):
         deadline = time.monotonic() + _GRACE_SECONDS
         while self.running and time.monotonic() < deadline:
             time.sleep(0.01)
-
-
-@contextmanager
-def own_channel(address: str) -> Iterator[grpc.Channel]:
-    """A connection that shares nothing with earlier ones.
-
-    gRPC's shared pool remembers an address that refused: a new engine on the port of one that is gone would be taken for gone too.
-    """
-    with grpc.insecure_channel(address, options=[*_GRPC_CHANNEL_OPTIONS, ("grpc.use_local_subchannel_pool", 1)]) as channel:
-        yield channel
 
 
 def close_loop(loop: asyncio.AbstractEventLoop) -> None:

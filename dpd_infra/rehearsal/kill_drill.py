@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import subprocess
 from dataclasses import dataclass
+from functools import partial
 
 from dpd_infra.rehearsal.checkpoint import Pending
 from dpd_infra.rehearsal.drill import Scratch, unrest
@@ -51,26 +52,12 @@ def kill(stack: Scratch, reference: Scratch, after: int, action: Action = "up") 
     `reference` is the same stack, on which the same operation is run without being killed.
     """
     killed = stack.run(action, kill_after=after)
+    lost = partial(Recovery, action, after, fired=False, pending=(), commands=())
     if not killed.killed:
-        return Recovery(
-            action,
-            after,
-            fired=False,
-            pending=(),
-            commands=(),
-            problems=("the engine was done before it could be killed",),
-            operations=len(stack.account.journal),
-        )
+        return lost(problems=("the engine was done before it could be killed",), operations=len(stack.account.journal))
     whole = reference.run(action)
     if whole.error is not None:
-        return Recovery(
-            action,
-            after,
-            fired=False,
-            pending=(),
-            commands=(),
-            problems=(f"the {action} fails without being killed: {failure_message(whole)}",),
-        )
+        return lost(problems=(f"the {action} fails without being killed: {failure_message(whole)}",))
     restored = stack.checkpoint.restore()
     pending = stack.checkpoint.pending
     commands = recovery_commands(stack, pending, action)

@@ -14,6 +14,8 @@ from rich.live import Live
 from rich.spinner import Spinner
 from rich.text import Text
 
+from dpd_infra.rehearsal.urn import name_of, type_of
+
 if TYPE_CHECKING:
     from dpd_infra.rehearsal.faults import Trial
 
@@ -139,9 +141,8 @@ class TrialDisplay:
 
 
 def _is_default_provider(metadata: events.StepEventMetadata) -> bool:
-    return metadata.type.startswith("pulumi:providers:") and metadata.urn.rsplit("::", 1)[-1].startswith("default")
+    return metadata.type.startswith("pulumi:providers:") and name_of(metadata.urn).startswith("default")
 
 
 def _label(urn: str) -> str:
-    kind, name = urn.split("::")[2].rsplit("$", 1)[-1], urn.rsplit("::", 1)[-1]
-    return f"{name} ({kind})"
+    return f"{name_of(urn)} ({type_of(urn)})"

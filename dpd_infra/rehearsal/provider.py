@@ -14,9 +14,11 @@ from pulumi.runtime.proto import engine_pb2, engine_pb2_grpc, plugin_pb2, provid
 from dpd_infra.rehearsal import values
 from dpd_infra.rehearsal.account import Resource, SimulatedAccount
 from dpd_infra.rehearsal.answers import Answers, diff_response, fail_to_become_ready
+from dpd_infra.rehearsal.channel import own_channel
 from dpd_infra.rehearsal.diff import DEFAULTS_KEY, Difference, compare
 from dpd_infra.rehearsal.errors import InitError, SimulatedError
 from dpd_infra.rehearsal.simulation import Call, Invoke, Made, ResourceType
+from dpd_infra.rehearsal.urn import type_of
 from dpd_infra.rehearsal.wire import UNKNOWN, conceal, decode, encode, reveal
 from dpd_infra.rehearsal.world.replacements import published
 
@@ -119,7 +121,7 @@ class SimulatedProvider(provider_pb2_grpc.ResourceProviderServicer):
 
     def Check(self, request: provider_pb2.CheckRequest, context: grpc.ServicerContext) -> provider_pb2.CheckResponse:
         with Answers(context):
-            token = _type_of(request.urn)
+            token = type_of(request.urn)
             kind = self.type_for(token)
             inputs = self.name_automatically(kind, request, decode(request.news))
             call = self._call(context, request.urn, inputs)
@@ -137,7 +139,7 @@ class SimulatedProvider(provider_pb2_grpc.ResourceProviderServicer):
 
     def Diff(self, request: provider_pb2.DiffRequest, context: grpc.ServicerContext) -> provider_pb2.DiffResponse:
         with Answers(context):
-            kind = self.type_for(_type_of(request.urn))
+            kind = self.type_for(type_of(request.urn))
             old, new = reveal(decode(request.old_inputs)), reveal(decode(request.news))
             call = self._call(context, request.urn, new, id=request.id)
             forced = (*kind.replace_on, *published(call.token), *kind.extra_replaces(call, old))
@@ -256,7 +258,7 @@ class SimulatedProvider(provider_pb2_grpc.ResourceProviderServicer):
     # Helpers
 
     def _call(self, context: grpc.ServicerContext, urn: str, inputs: Mapping[str, Any], *, id: str = "", timeout: float = 0) -> Call:
-        call = Call(self.account, self.settings(context), _type_of(urn), urn, reveal(inputs), id=id, timeout=timeout)
+        call = Call(self.account, self.settings(context), type_of(urn), urn, reveal(inputs), id=id, timeout=timeout)
         call.tell = lambda text: self._tell(urn, text)
         if id:
             kind = self.type_for(call.token)
@@ -267,7 +269,7 @@ class SimulatedProvider(provider_pb2_grpc.ResourceProviderServicer):
         """Hand a warning to the engine, as a provider does; without an engine it stays with the account."""
         if not self._engine:
             return
-        with grpc.insecure_channel(self._engine) as channel:
+        with own_channel(self._engine) as channel:
             request = engine_pb2.LogRequest(severity=engine_pb2.WARNING, message=text, urn=urn)
             # A warning that does not arrive is no reason to fail.
             with suppress(grpc.RpcError):
@@ -284,8 +286,3 @@ def sdk_version(distribution: str) -> str:
         return metadata.version(distribution)
     except metadata.PackageNotFoundError:
         return "0.0.0"
-
-
-def _type_of(urn: str) -> str:
-    """The resource's own type: the last of the `$`-joined types in a URN."""
-    return urn.split("::")[2].rsplit("$", 1)[-1]

@@ -20,6 +20,7 @@ from dpd_infra.rehearsal.program import ENGINE_IS_GONE, Program, as_program_host
 from dpd_infra.rehearsal.recovery import recoverable_run
 from dpd_infra.rehearsal.server import PACKAGES
 from dpd_infra.rehearsal.state_graph import StateGraph
+from dpd_infra.rehearsal.urn import type_of
 from dpd_infra.rehearsal.workspace import ProjectFiles, write_workspace
 
 DEFAULT_STATE_DIR = Path(".dpd") / "rehearsal"
@@ -223,7 +224,7 @@ def failure_message(outcome: Outcome) -> str:
     errors = [item for item in outcome.diagnostics if item.severity == "error"]
     about = [item for item in errors if item.urn and f"::{STACK_TYPE}::" not in item.urn]
     if about:
-        text = "\n".join(f"{item.name} ({_type(item.urn)}): {_plain(item.message)}" for item in about)
+        text = "\n".join(f"{item.name} ({type_of(item.urn)}): {_plain(item.message)}" for item in about)
     else:
         late = outcome.late_failure
         # The engine repeats what its host ended with; what else it says is the cause of that.
@@ -234,10 +235,6 @@ def failure_message(outcome: Outcome) -> str:
     if "no resource plugin" in text:
         text += f"\nA rehearsal simulates these packages: {', '.join(kind.package for kind in PACKAGES)}."
     return text
-
-
-def _type(urn: str) -> str:
-    return urn.split("::")[2].rsplit("$", 1)[-1]
 
 
 def _plain(message: str) -> str:

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from dpd_infra.rehearsal.account import Resource, SimulatedAccount
 from dpd_infra.rehearsal.diff import DEFAULTS_KEY
+from dpd_infra.rehearsal.urn import name_of
 
 
 @dataclass
@@ -31,7 +32,7 @@ class Call:
     @property
     def name(self) -> str:
         """The resource's name in the program."""
-        return self.urn.rsplit("::", 1)[-1]
+        return name_of(self.urn)
 
     @property
     def region(self) -> str:

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from dpd_infra.rehearsal.checkpoint import component_of
+from dpd_infra.plan.tree import in_order
+from dpd_infra.rehearsal.urn import component_of, name_of
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class StateGraph:
 
     def __init__(self, nodes: Iterable[Node] = ()) -> None:
         by_urn = {node.urn: node for node in nodes}
-        self.nodes: dict[str, Node] = {urn: by_urn[urn] for urn in _in_order(by_urn)}
+        self.nodes: dict[str, Node] = {urn: by_urn[urn] for urn in in_order({urn: node.waits for urn, node in by_urn.items()})}
 
     @classmethod
     def of(cls, resources: Iterable[Mapping[str, Any]]) -> StateGraph:
@@ -115,7 +116,7 @@ def _node(item: Mapping[str, Any], known: set[str]) -> Node:
     return Node(
         urn,
         item["type"],
-        urn.rsplit("::", 1)[-1],
+        name_of(urn),
         item.get("parent") or "",
         bool(item.get("custom")),
         frozenset(waits & known - {urn}),
@@ -123,19 +124,3 @@ def _node(item: Mapping[str, Any], known: set[str]) -> Node:
         str(item.get("id") or ""),
         bool(item.get("protect")),
     )
-
-
-def _in_order(nodes: Mapping[str, Node]) -> Iterator[str]:
-    """Every node after all that it waits for; the engine lets no circle in."""
-    done: set[str] = set()
-    for start in nodes:
-        stack = [start]
-        while stack:
-            missing = [other for other in nodes[stack[-1]].waits if other not in done]
-            if missing:
-                stack += missing
-                continue
-            urn = stack.pop()
-            if urn not in done:
-                done.add(urn)
-                yield urn

@@ -13,6 +13,18 @@ from dpd_infra.rules.subject import EndpointSubject, StackSubject, Violation
 from dpd_infra.rules.wide_subjects import FileSubject, UpgradeSubject
 from dpd_infra.spec.finding import Severity
 
+PLATFORM_MODULES = (
+    "network_rules",
+    "group_rules",
+    "platform_rules",
+    "estate_rules",
+    "closed_rules",
+    "team_rules",
+    "upgrade_rules",
+    "upgrade_generation_rules",
+)
+"""Those that say nothing of an endpoint whose operator and platform are not known: a raw manifest does without loading them."""
+
 RULE_MODULES: tuple[str, ...] = (
     "dpd_rules",
     "role_rules",
@@ -32,32 +44,11 @@ RULE_MODULES: tuple[str, ...] = (
     "source_rules",
     "secret_rules",
     "scaling_rules",
-    "network_rules",
-    "group_rules",
-    "platform_rules",
-    "estate_rules",
-    "closed_rules",
-    "team_rules",
-    "upgrade_rules",
-    "upgrade_generation_rules",
+    *PLATFORM_MODULES,
     "schema_rules",
     "manifest_file",
 )
 """Every module of this package that holds rules, in the order of their ids."""
-
-PLATFORM_MODULES = frozenset(
-    {
-        "network_rules",
-        "group_rules",
-        "platform_rules",
-        "estate_rules",
-        "closed_rules",
-        "team_rules",
-        "upgrade_rules",
-        "upgrade_generation_rules",
-    }
-)
-"""Those that say nothing of an endpoint whose operator and platform are not known: a raw manifest does without loading them."""
 
 
 @dataclass(frozen=True, slots=True)

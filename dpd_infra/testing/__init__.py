@@ -12,8 +12,9 @@ Every name here is imported when it is first used. With pytest the fixtures `dpd
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from dpd_infra._lazy import lazy_names
 
 if TYPE_CHECKING:
     from dpd_infra.testing.answers import Answers, secret
@@ -59,15 +60,4 @@ __all__ = [
     "secret",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        message = f"module {__name__!r} has no attribute {name!r}"
-        raise AttributeError(message)
-    value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = lazy_names(__name__, _HOMES)

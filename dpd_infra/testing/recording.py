@@ -8,6 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from dpd_infra.plan.tree import waits_for
+
 
 class Unknown:
     """A value that a preview cannot know."""
@@ -198,17 +200,6 @@ class Recording:
             return "; the program registered nothing"
         listed = ", ".join(f"{kind} x{count}" if count > 1 else kind for kind, count in sorted(kinds.items()))
         return f"; registered were {listed}"
-
-
-def waits_for(resource: Recorded) -> Iterable[str]:
-    """The URNs that the engine must be done with before this resource: dependencies, provider and parent."""
-    yield from resource.dependencies
-    for urns in resource.property_dependencies.values():
-        yield from urns
-    if resource.provider:
-        yield resource.provider
-    if resource.parent:
-        yield resource.parent
 
 
 def _walk_back(came_from: Mapping[str, str | None], urn: str) -> list[str]:

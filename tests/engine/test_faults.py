@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 
 from dpd_infra.rehearsal.aws import base
-from dpd_infra.rehearsal.checkpoint import type_of
 from dpd_infra.rehearsal.drill import scratch, unrest
 from dpd_infra.rehearsal.engine import Step
 from dpd_infra.rehearsal.fail_each import fail_each
 from dpd_infra.rehearsal.faults import Trial, failures, matching
 from dpd_infra.rehearsal.runner import failure_message
+from dpd_infra.rehearsal.urn import type_of
 from tests.engine.drills import copy_of_stacks, rehearsal_of
 from tests.engine.harness import pulumi_cli
 

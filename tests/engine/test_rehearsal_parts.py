@@ -17,10 +17,10 @@ from rich.console import Console
 
 from dpd_infra.rehearsal import SimulatedAccount
 from dpd_infra.rehearsal.account import Resource
+from dpd_infra.rehearsal.channel import own_channel
 from dpd_infra.rehearsal.diff import Change, compare
 from dpd_infra.rehearsal.engine import Diagnostic, Outcome
 from dpd_infra.rehearsal.errors import SimulatedError
-from dpd_infra.rehearsal.host import own_channel
 from dpd_infra.rehearsal.progress import ProgressDisplay
 from dpd_infra.rehearsal.runner import failure_message
 from dpd_infra.rehearsal.waiting import parse, timeout_of

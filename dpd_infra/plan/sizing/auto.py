@@ -12,8 +12,6 @@ from dpd_infra.plan.sizing.buffer import (
     CHUNK_TOKENS,
     DEFAULT_PD_BUFFER_BYTES,
     SUGGESTED_PD_BUFFER_BYTES,
-    BufferTooSmallError,
-    guaranteed_requests,
     hold_and_wait_pd_buffer_bytes,
     minimum_pd_buffer_bytes,
 )
@@ -99,18 +97,7 @@ def auto_decode_max_num_seqs(serving: Serving, context_tokens: int) -> int:
 )
 def auto_prefill_max_num_seqs(serving: Serving) -> int:
     """`--max-num-seqs` of a prefiller: what hold_and_wait_pd_buffer_bytes asks for, solved for the sequences."""
-    try:
-        held = guaranteed_requests(
-            serving.model,
-            serving.pd_buffer_bytes,
-            serving.max_model_len,
-            serving.tensor_parallel_size,
-            serving.kv_format,
-            serving.chunk_tokens,
-        )
-    except BufferTooSmallError:
-        return 1
-    return max(1, min(PREFILL_MAX_NUM_SEQS, held // serving.prefillers))
+    return max(1, min(PREFILL_MAX_NUM_SEQS, serving.held_prompts // serving.prefillers))
 
 
 def auto_replicas(

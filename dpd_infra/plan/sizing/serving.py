@@ -7,7 +7,7 @@ from functools import cached_property
 
 from dpd_infra.catalog.instance_types import Gpu, InstanceType
 from dpd_infra.catalog.models import KvFormat, ModelShape
-from dpd_infra.plan.sizing.buffer import CHUNK_TOKENS, DEFAULT_PD_BUFFER_BYTES, chunk_bytes
+from dpd_infra.plan.sizing.buffer import CHUNK_TOKENS, DEFAULT_PD_BUFFER_BYTES, chunk_bytes, guaranteed_requests
 from dpd_infra.plan.sizing.kv_cache import tensor_parallel_problems
 from dpd_infra.plan.sizing.memory import (
     DEFAULT_GPU_MEMORY_UTILIZATION,
@@ -94,6 +94,15 @@ class Serving:
     def chunk_bytes(self) -> int:
         """Bytes of one LMCache chunk on one rank."""
         return chunk_bytes(self.model, self.tensor_parallel_size, self.kv_format, self.chunk_tokens)
+
+    @property
+    def held_prompts(self) -> int:
+        """Prompts of max-model-len that the PD buffer holds at one time; 0 where it holds not one chunk."""
+        if self.pd_buffer_bytes < self.chunk_bytes:
+            return 0
+        return guaranteed_requests(
+            self.model, self.pd_buffer_bytes, self.max_model_len, self.tensor_parallel_size, self.kv_format, self.chunk_tokens
+        )
 
     @cached_property
     def prefill_budget(self) -> MemoryBudget:

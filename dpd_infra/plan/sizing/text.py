@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from dpd_infra.plan.sizing.buffer import guaranteed_requests
 from dpd_infra.plan.sizing.memory import MemoryBudget
 from dpd_infra.plan.sizing.outcome import colocated as as_one
 from dpd_infra.plan.sizing.outcome import disaggregated
@@ -54,7 +53,7 @@ def short_form(name: str, serving: Serving, workload: Workload | None = None, *,
     if pods is not None:
         lines = [_title(name, serving, pods), f"  KV cache {token} a token and rank; a GPU: {weights}"]
     else:
-        buffer = f"the PD buffer of {human(serving.pd_buffer_bytes, Unit.BYTES)} holds {_held_prompts(serving):,} prompts"
+        buffer = f"the PD buffer of {human(serving.pd_buffer_bytes, Unit.BYTES)} holds {serving.held_prompts:,} prompts"
         lines = [
             _title(name, serving),
             f"  KV cache {token} a token and rank; {buffer} of {serving.max_model_len:,} tokens",
@@ -80,24 +79,10 @@ def short_data(serving: Serving, workload: Workload | None = None, *, pods: int 
     if pods is None:
         data |= {
             "pdBufferBytes": serving.pd_buffer_bytes,
-            "promptsInBuffer": _held_prompts(serving),
+            "promptsInBuffer": serving.held_prompts,
             "freeBytesBesideBuffer": budget.headroom_bytes,
         }
     return data | {"problems": list(problems(serving, workload, colocated=pods is not None))}
-
-
-def _held_prompts(serving: Serving) -> int:
-    """Prompts of max-model-len that the PD buffer holds; 0 where it holds not one chunk."""
-    if serving.pd_buffer_bytes < serving.chunk_bytes:
-        return 0
-    return guaranteed_requests(
-        serving.model,
-        serving.pd_buffer_bytes,
-        serving.max_model_len,
-        serving.tensor_parallel_size,
-        serving.kv_format,
-        serving.chunk_tokens,
-    )
 
 
 def _budget(serving: Serving, pods: int | None) -> MemoryBudget:
