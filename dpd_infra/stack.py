@@ -267,8 +267,11 @@ def _load(config: Mapping[str, Any], file: StackFile | None, instead: OperatorFa
     spec = None
     if aws is not None and not errors(findings):
         spec = StackSpec(aws=aws, platform=platform, operator=operator, endpoints=endpoints)
+        by_subject: dict[str, list[Finding]] = {}
+        for finding in placed:
+            by_subject.setdefault(finding.subject, []).append(finding)
         for name, endpoint in subject.endpoints.items():
-            remember(endpoint, [finding for finding in placed if finding.subject == name])
+            remember(endpoint, by_subject.get(name, []))
     return LoadedStack(spec, subject, tuple(placed), {file.file: file.document} if file else {}, is_ours(written), silenced)
 
 

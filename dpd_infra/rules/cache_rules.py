@@ -12,7 +12,7 @@ from dpd_infra.plan.sizing.buffer import minimum_pd_buffer_bytes
 from dpd_infra.rules.patches import set_value
 from dpd_infra.rules.reading import ServerReading, mapping, text
 from dpd_infra.rules.registry import rule
-from dpd_infra.rules.subject import EndpointSubject, Violation
+from dpd_infra.rules.subject import EndpointSubject, StackSubject, Violation, once_a_stack
 from dpd_infra.rules.wording import named
 from dpd_infra.spec.finding import Severity
 
@@ -94,6 +94,16 @@ def tiered_storage_is_on(endpoint: EndpointSubject) -> Iterator[Violation]:
         value="tieredstorage",
         related=(stack.at("cluster", "tieredStorage"),),
     )
+
+
+@once_a_stack
+def _namespaces_on_tiered_storage(stack: StackSubject) -> frozenset[str]:
+    """Where there are endpoints whose second level is tieredstorage."""
+    return frozenset(_namespace(endpoint) for endpoint in stack.endpoints.values() if _uses_tiered_storage(endpoint))
+
+
+def _namespace(endpoint: EndpointSubject) -> str:
+    return str(endpoint.get("metadata", "namespace") or "default")
 
 
 def _uses_tiered_storage(endpoint: EndpointSubject) -> bool:
@@ -264,10 +274,7 @@ def tiered_storage_is_shared(endpoint: EndpointSubject) -> Iterator[Violation]:
     stack = endpoint.stack
     if stack is None or not _uses_tiered_storage(endpoint):
         return
-    own = endpoint.get("metadata", "namespace") or "default"
-    others = {str(other.get("metadata", "namespace") or "default") for other in stack.endpoints.values() if _uses_tiered_storage(other)} - {
-        own
-    }
+    others = _namespaces_on_tiered_storage(stack) - {_namespace(endpoint)}
     teams = list(stack.platform.teams) if stack.platform is not None else []
     if others or len(teams) > 1:
         whom = f"namespaces {', '.join(sorted(others))}" if others else f"teams {', '.join(teams)}"

@@ -10,7 +10,7 @@ from dpd_infra.catalog.sources import CRD_3_2, DPD_GUIDE, DPD_TROUBLESHOOTING, K
 from dpd_infra.plan.endpoint_names import NAME_AND_NAMESPACE_LIMIT
 from dpd_infra.plan.groups import GROUP_LABEL
 from dpd_infra.plan.names import DNS_LABEL_LIMIT
-from dpd_infra.rules.demand import capacity_problem
+from dpd_infra.rules.demand import pods_told
 from dpd_infra.rules.registry import rule
 from dpd_infra.rules.subject import EndpointSubject, StackSubject, Violation
 from dpd_infra.spec.finding import Severity
@@ -153,33 +153,31 @@ def role_groups_exist(endpoint: EndpointSubject) -> Iterator[Violation]:
     since="3.2",
 )
 def replicas_fit_groups(stack: StackSubject) -> Iterator[Violation]:
-    """More GPUs or EFA devices asked of a group than its nodes have, by endpoints that name the group or its type."""
+    """More GPUs or EFA devices asked of groups than their nodes have, by pods that can run nowhere else."""
     if stack.platform is None:
         return
-    asked = stack.asked.all
-    groups = {group.name: group for group in stack.groups}
-    full = set()
-    for name, group in groups.items():
-        problem = capacity_problem([group], [demand for demand in asked if demand.group == name])
-        if problem:
-            full.add(name)
-            yield Violation(
-                stack.at("instanceGroups", name, "count"),
-                f"group {name} {problem}",
-                "raise count, or lower replicas or autoscaling maxima",
-                value=group.spec.count,
-            )
-    for kind in sorted({group.spec.instance_type for group in stack.groups if group.is_gpu}):
-        of_kind = [group for group in stack.groups if group.spec.instance_type == kind]
-        names = [group.name for group in of_kind]
-        free = [demand for demand in asked if demand.group is None and kind in demand.types]
-        problem = capacity_problem(of_kind, [*free, *(demand for demand in asked if demand.group in names)])
-        if free and problem and not full & set(names):
-            yield Violation(
-                stack.at("instanceGroups"),
-                f"{'the' if len(names) == 1 else 'all'} {kind} nodes: {' and '.join(names)} {problem}",
-                f"raise the count of {' or '.join(names)}, or lower replicas or autoscaling maxima",
-            )
+    full: set[str] = set()
+    for pool in stack.asked.pools:
+        room = stack.asked.room(pool)
+        if room is None or room.fits or full & set(pool):
+            continue
+        full |= set(pool)
+        within = list(stack.asked.within(pool))
+        names, verb = " and ".join(pool), "has" if len(pool) == 1 else "have"
+        if all(demand.group for demand in within) and len(pool) == 1:
+            whose = f"group {names}"
+        elif room.needed is None:
+            whose = names
+        else:
+            whose = f"{'the' if len(pool) == 1 else 'all'} {room.kinds[0].name} nodes: {names}"
+        one = len(pool) == 1
+        counts = "count" if one else f"the count of {' or '.join(pool)}"
+        yield Violation(
+            stack.at("instanceGroups", *pool, "count") if one else stack.at("instanceGroups"),
+            f"{whose} {verb} {room.told()} ({pods_told(within)})",
+            f"raise {counts}, or lower replicas or autoscaling maxima",
+            value=room.nodes if one else None,
+        )
 
 
 def _release(version: str) -> str:

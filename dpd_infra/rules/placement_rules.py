@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator
+from dataclasses import replace
 
 from dpd_infra.catalog.sources import (
     CRD_3_2,
@@ -119,18 +120,20 @@ def spare_node(endpoint: EndpointSubject) -> Iterator[Violation]:
     asked = stack.asked
     pools: dict[tuple[str, ...], list[str]] = {}
     for server, demand in zip(endpoint.reading.servers, demands(endpoint), strict=True):
-        pools.setdefault(asked.pool(demand), []).append(server.name)
+        pool = asked.pool(demand)
+        before, surged = asked.room(pool), asked.room(pool, replace(demand, pods=1))
+        # What does not fit at all is said by another rule.
+        if before is not None and surged is not None and before.fits and not surged.fits:
+            pools.setdefault(pool, []).append(server.name)
     for names, roles in pools.items():
-        nodes = asked.nodes(names)
-        if asked.needed(names) == nodes:
-            groups = asked.groups(names)
-            path = (*endpoint.reading.servers[0].path, "replicas") if len(roles) > 1 else ("spec", "pdSpec", _KEYS[roles[0]], "replicas")
-            yield Violation(
-                endpoint.at(*path),
-                f"{' and '.join(names)}: {nodes} {'node' if nodes == 1 else 'nodes'}, all taken: {' and '.join(roles)} cannot be changed "
-                "without an interruption",
-                f"raise instanceGroups.{names[0]}.count to {groups[0].spec.count + 1} before a change, or delete the old pod during one",
-            )
+        nodes, groups = asked.nodes(names), asked.groups(names)
+        path = (*endpoint.reading.servers[0].path, "replicas") if len(roles) > 1 else ("spec", "pdSpec", _KEYS[roles[0]], "replicas")
+        yield Violation(
+            endpoint.at(*path),
+            f"{' and '.join(names)}: {nodes} {'node' if nodes == 1 else 'nodes'}, all taken: {' and '.join(roles)} cannot be changed "
+            "without an interruption",
+            f"raise instanceGroups.{names[0]}.count to {groups[0].spec.count + 1} before a change, or delete the old pod during one",
+        )
 
 
 _KEYS = {"prefill": "prefillSpec", "decode": "decodingSpec"}

@@ -80,6 +80,19 @@ def fields_are_known(endpoint: EndpointSubject) -> Iterator[Violation]:
             yield _violation(endpoint, problem)
 
 
+@rule(
+    "DPD704",
+    "An endpoint has a spec",
+    severity=Severity.ERROR,
+    why="The CRD does not ask for a spec: the API server stores an endpoint without one, and the operator has nothing to deploy.",
+    sources=(CRD_3_2,),
+)
+def there_is_a_spec(endpoint: EndpointSubject) -> Iterator[Violation]:
+    """A resource that has a name and nothing else."""
+    if "spec" not in endpoint.manifest:
+        yield Violation(endpoint.at("metadata"), "there is no spec", "add spec with modelName, modelSourceConfig and worker at least")
+
+
 def _violation(endpoint: EndpointSubject, problem: Problem) -> Violation:
     value = problem.value if isinstance(problem.value, (str, int, float)) else None
     fix, meant = _fix(problem)
@@ -127,7 +140,7 @@ def _in_words(problem: Problem) -> str:
         return f"write text of that form{f', for example {example}' if example else ''}"
     _, _, wanted = problem.message.partition("must be ")
     if wanted:
-        return f"write {wanted}"
+        return f"write {wanted.replace(', or left out', ', or leave it out')}"
     _, _, wanted = problem.message.partition("must have ")
     if wanted:
         return f"let it have {wanted}"

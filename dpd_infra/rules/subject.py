@@ -118,10 +118,14 @@ class EndpointSubject:
 
     def _standing(self, path: Path) -> Path:
         """The longest part of a path that leads to something in the manifest."""
-        for length in range(len(path), 0, -1):
-            if self.get(*path[:length]) is not None:
+        current: Any = self.manifest
+        for length, step in enumerate(path):
+            # A null stands there too.
+            inside = isinstance(current, list) and isinstance(step, int) and 0 <= step < len(current)
+            if not inside and not (isinstance(current, dict) and step in current):
                 return path[:length]
-        return ()
+            current = current[step]
+        return path
 
 
 def once_an_endpoint(work: Callable[[EndpointSubject], Found]) -> Callable[[EndpointSubject], Found]:
@@ -135,19 +139,31 @@ def once_an_endpoint(work: Callable[[EndpointSubject], Found]) -> Callable[[Endp
     return found
 
 
+def once_a_stack(work: Callable[[StackSubject], Found]) -> Callable[[StackSubject], Found]:
+    """What a rule on endpoints asks of all of them, worked out for the first one: as many endpoints ask as there are."""
+
+    def found(stack: StackSubject) -> Found:
+        if work not in stack.kept:
+            stack.kept[work] = work(stack)
+        return stack.kept[work]
+
+    return found
+
+
 def told_once(endpoint: EndpointSubject, rule_id: str, holds: Callable[[EndpointSubject], bool]) -> str | None:
     """For advice on a default that nobody touched: the first endpoint of a stack that has it is told, and how many others have it too.
 
     None for those others. An endpoint that silences the rule counts for none.
     """
-    alike = [endpoint]
-    if endpoint.stack is not None and holds(endpoint):
-        alike = [other for other in endpoint.stack.endpoints.values() if rule_id not in other.silences and holds(other)] or alike
-    if endpoint not in alike:
+    if endpoint.stack is None or rule_id in endpoint.silences or not holds(endpoint):
         return ""
-    if alike[0] is not endpoint:
+    kept = endpoint.stack.kept
+    if rule_id not in kept:
+        alike = [name for name, other in endpoint.stack.endpoints.items() if rule_id not in other.silences and holds(other)]
+        kept[rule_id] = (alike[0] if alike else None, len(alike) - 1)
+    first, others = kept[rule_id]
+    if first not in (endpoint.name, None):
         return None
-    others = len(alike) - 1
     return f" (the same default as of {others} other endpoint{'s' if others > 1 else ''})" if others else ""
 
 
@@ -164,6 +180,8 @@ class StackSubject:
     """Other Kubernetes objects at hand that rules know to read: Kueue's LocalQueues and ClusterQueues beside a raw manifest."""
     platform_path: Path = PLATFORM_PATH
     endpoints_path: Path = ENDPOINTS_PATH
+    kept: dict[Any, Any] = field(default_factory=dict[Any, Any], compare=False, repr=False)
+    """What `once_a_stack` worked out."""
 
     @cached_property
     def groups(self) -> tuple[GroupPlan, ...]:

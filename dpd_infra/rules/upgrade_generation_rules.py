@@ -60,20 +60,23 @@ def room_for_both(endpoint: EndpointSubject) -> Iterator[Violation]:
     if stack is None or spec is None or spec.change.mode is not ChangeMode.BLUE_GREEN:
         return
     own = tuple(demands(endpoint))
-    for pool in dict.fromkeys(stack.asked.pool(demand) for demand in own):
-        nodes, first = stack.asked.nodes(pool), stack.asked.needed(pool)
-        needed = stack.asked.needed(pool, *(demand for demand in own if stack.asked.pool(demand) == pool))
+    pools, short = [stack.asked.pool(demand) for demand in own], set[str]()
+    for pool in stack.asked.pools:
+        second = [demand for demand, its in zip(own, pools, strict=True) if its and set(its) <= set(pool)]
+        first, both = stack.asked.room(pool), stack.asked.room(pool, *second)
         # What does not fit once is said by another rule.
-        if first is not None and needed is not None and first <= nodes < needed:
-            yield Violation(
-                (*endpoint.rendered.context.path, "change", "mode"),
-                f"{' and '.join(pool)}: {nodes} {'node' if nodes == 1 else 'nodes'}, and with a second {endpoint.name} beside the first "
-                f"{needed} are needed",
-                f"raise the count of {' or '.join(pool)} to {needed} in all and update; then change the endpoint. Or write "
-                "change.mode: recreate, with an outage",
-                value=str(spec.change.mode),
-                related=(stack.at("instanceGroups"),),
-            )
+        if not second or first is None or both is None or not first.fits or both.fits or short & set(pool):
+            continue
+        short |= set(pool)
+        names = " or ".join(pool)
+        more = f"raise the count of {names} to {both.needed} in all" if both.needed is not None else f"raise the count of {names}"
+        yield Violation(
+            (*endpoint.rendered.context.path, "change", "mode"),
+            f"with a second {endpoint.name} beside the first, {' and '.join(pool)} {'has' if len(pool) == 1 else 'have'} {both.told()}",
+            f"{more} and update; then change the endpoint. Or write change.mode: recreate, with an outage",
+            value=str(spec.change.mode),
+            related=(stack.at("instanceGroups"),),
+        )
 
 
 @rule(

@@ -140,7 +140,9 @@ class _Walk:
         # Metadata is read by other code, and takes any.
         if path[0] == "spec" or (len(path) > 1 and path[0] == "status"):
             wanted = ["integer", "string"] if field.get("x-kubernetes-int-or-string") else [field["type"]]
-            self.problems.append(Problem(path, "type", f"{_sentence('type', wanted, None)}, or left out", wanted))
+            # The CRD asks for no spec at all, and the operator can do nothing without one.
+            otherwise = "" if path == ("spec",) else ", or left out"
+            self.problems.append(Problem(path, "type", f"{_sentence('type', wanted, None)}{otherwise}", wanted))
 
     def _each_once(self, items: list[Any], known: dict[str, Any], path: Path) -> None:
         kind = known.get("x-kubernetes-list-type")

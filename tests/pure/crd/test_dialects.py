@@ -147,7 +147,8 @@ def test_a_null_without_a_default_is_refused_as_a_server_side_apply_refuses_it()
         document = changed(path, None)
         (problem,) = validate_document(document)
         assert (problem.path, problem.keyword) == (path, "type")
-        assert problem.message.endswith("or left out")
+        # Without its spec an endpoint is nothing, though the CRD asks for none.
+        assert problem.message.endswith("or left out") is (path != ("spec",))
         assert judge(document) != []
 
 

@@ -115,6 +115,7 @@ CASES = (
         stack(platform("modelStore", {"bucket": "my-models", "models": {"qwen": STORED}})),
         stack(platform("modelStore", {"bucket": "my-models", "models": {"llama": {**STORED, "prefix": "Llama-3.3-70B-Instruct"}}})),
     ),
+    Case("DPD704", raw(drop("spec")), raw(put("spec|tags", []))),
     Case("DPD701", raw(put("spec|pdSpec|routingThreshold", -1), valid=False), raw(put("spec|pdSpec|routingThreshold", 4097))),
     Case(
         "DPD702",
