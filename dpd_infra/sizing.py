@@ -18,6 +18,7 @@ from dpd_infra.plan.sizing.text import short_data, short_form
 from dpd_infra.plan.sizing.workload import Workload
 from dpd_infra.rules.reading import ManifestReading, ServerReading
 from dpd_infra.spec.stack_file import is_stack_file, read_stack_file
+from dpd_infra.spec.vocabulary import Role
 from dpd_infra.spec.yaml_source import Dialect, decode, load_documents
 
 DEFAULT_ROUTING_THRESHOLD = 4096
@@ -243,6 +244,7 @@ def _serving(asked: Changes, reading: ManifestReading | None) -> Serving:
         pd_buffer_bytes=buffer,
         kv_format=kv_format,
         chunk_tokens=_first(reading.chunk_tokens if reading else None, CHUNK_TOKENS),
+        prefillers_at_most=_most_prefillers(asked, prefill),
     )
 
 
@@ -271,6 +273,12 @@ def _replicas(asked: Changes, reading: ManifestReading | None) -> tuple[int, int
     elif reading is not None:
         prefillers = max(1, reading.prefill.replicas - 1)
     return _first(asked.prefillers, prefillers), _first(asked.decoders, decoders)
+
+
+def _most_prefillers(asked: Changes, prefill: ServerReading | None) -> int | None:
+    """What autoscaling may make of them, unless their number is asked about."""
+    scaled = prefill is not None and prefill.scaling is not None and prefill.name == Role.PREFILL and asked.prefillers is None
+    return prefill.most_replicas if prefill is not None and scaled else None
 
 
 def _flags(asked: Changes, server: ServerReading | None, sequences: int | None, default: int) -> RoleFlags:

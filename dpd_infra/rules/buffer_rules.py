@@ -19,6 +19,7 @@ from dpd_infra.plan.sizing.buffer import (
 )
 from dpd_infra.plan.sizing.kv_cache import kv_bytes_per_token
 from dpd_infra.plan.sizing.quantity import Unit, human
+from dpd_infra.render.auto_places import AUTO
 from dpd_infra.rules.patches import set_flag, set_value, set_variable
 from dpd_infra.rules.reading import ENVIRONMENT, Variable
 from dpd_infra.rules.registry import rule
@@ -169,17 +170,24 @@ def buffer_takes_all_prefills(endpoint: EndpointSubject) -> Iterator[Violation]:
     if others is None:
         return
     each = fits // prefill.most_replicas
-    ways = [f"raise {buffer_size(endpoint)} to {most}"] if most <= SUGGESTED_PD_BUFFER_BYTES[-1] else []
+    chosen = endpoint.spec is not None and endpoint.spec.cache.pd_buffer_bytes == AUTO
+    # What `auto` chose is the most that fits: the way out leads elsewhere.
+    ways = [f"raise {buffer_size(endpoint)} to {most}"] if most <= SUGGESTED_PD_BUFFER_BYTES[-1] and not chosen else []
     ways += [f"give the prefill role --max-num-seqs {each}"] if each else []
     ways += [] if ways else ["lower --max-model-len or the number of prefillers"]
     flag = prefill.args.last("max-num-seqs")
+    at = endpoint.at(*buffer.variable.path)
+    if chosen:
+        at = endpoint.at(
+            *(flag.path if flag else (*prefill.scaling_path, "maxReplicaCount") if prefill.scaling else (*prefill.path, "replicas"))
+        )
     given = f"--max-num-seqs {sequences}" if flag else f"--max-num-seqs {sequences} by default"
     yield Violation(
-        endpoint.at(*buffer.variable.path),
+        at,
         f"{prefill.most_replicas} prefiller{'s' if prefill.most_replicas > 1 else ''} with {given} can hold {concurrent} prompts of "
         f"{buffer.longest:,} tokens, which take {_human(most)}; the buffer of {_human(buffer.size)} takes {fits}{others}",
         ", or ".join(ways),
-        value=buffer.size,
+        value=sequences if chosen else buffer.size,
     )
 
 

@@ -121,11 +121,14 @@ class EndpointSubject:
         current: Any = self.manifest
         for length, step in enumerate(path):
             # A null stands there too.
-            inside = isinstance(current, list) and isinstance(step, int) and 0 <= step < len(current)
-            if not inside and not (isinstance(current, dict) and step in current):
+            if not _holds(current, step):
                 return path[:length]
             current = current[step]
         return path
+
+
+def _holds(part: Any, step: str | int) -> bool:
+    return step in (part if isinstance(part, dict) else range(len(part)) if isinstance(part, list) else ())
 
 
 def once_an_endpoint(work: Callable[[EndpointSubject], Found]) -> Callable[[EndpointSubject], Found]:

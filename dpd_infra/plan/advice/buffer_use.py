@@ -55,7 +55,7 @@ def buffer_use(serving: Serving, workload: Workload, routing_threshold: int = 0,
         )
         for label, tokens in lengths.items()
     }
-    concurrent = serving.prefillers * serving.prefill.max_num_seqs
+    concurrent = serving.concurrent_prefills
     worst = hold_and_wait_pd_buffer_bytes(
         serving.model, concurrent, serving.max_model_len, serving.tensor_parallel_size, serving.kv_format, serving.chunk_tokens
     )

@@ -140,7 +140,7 @@ def _buffer_section(serving: Serving, workload: Workload | None) -> Section:
             held = guaranteed_requests.quantity(model, size, tokens, ranks, kv_format, chunk)
             quantities.append(_of(f"{label}, {tokens:,} tokens", held))
     mean = lengths.get("mean prompt", serving.max_model_len)
-    concurrent = serving.prefillers * serving.prefill.max_num_seqs
+    concurrent = serving.concurrent_prefills
     quantities += [
         _of(f"{mean:,} tokens", unpadded_requests.quantity(model, size, mean, ranks, kv_format)),
         minimum_pd_buffer_bytes.quantity(model, serving.max_model_len, ranks, kv_format, chunk),

@@ -54,6 +54,8 @@ class Serving:
     pd_buffer_bytes: int = DEFAULT_PD_BUFFER_BYTES
     kv_format: KvFormat = KvFormat.BF16
     chunk_tokens: int = CHUNK_TOKENS
+    prefillers_at_most: int | None = None
+    """What autoscaling may make of the prefillers; None: they stay as many."""
 
     def __post_init__(self) -> None:
         """Raises ValueError for a model that cannot be split so, an instance type without GPUs, or numbers that cannot be."""
@@ -79,6 +81,16 @@ class Serving:
         if self.instance.gpu is None:
             raise ValueError(f"{self.instance.name} has no GPUs")
         return self.instance.gpu
+
+    @property
+    def most_prefillers(self) -> int:
+        """Prefillers that may write into one PD buffer at one time."""
+        return self.prefillers if self.prefillers_at_most is None else max(1, self.prefillers_at_most)
+
+    @property
+    def concurrent_prefills(self) -> int:
+        """Prompts that may be in prefill at one time."""
+        return self.most_prefillers * self.prefill.max_num_seqs
 
     @property
     def gpus(self) -> int:

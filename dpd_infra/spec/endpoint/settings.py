@@ -56,8 +56,8 @@ class CacheSpec(Spec):
     config_file: str | None = None
     """A cache configuration file in the container; it overrides the rest (CRD)."""
     pd_buffer_bytes: Annotated[StrictInt, Field(gt=0)] | Auto = sourced(PUBLISHED_EXAMPLE, default=8 * GIB)
-    """PD_BUFFER_SIZE: what each GPU of the decoder sets aside for KV that arrives. Bytes a rank. `auto`: 8, 16 or 32 GiB, whichever is
-    enough for as many prompts of full length as are prefilled at one time, and fits."""
+    """PD_BUFFER_SIZE: what each GPU of the decoder sets aside for KV that arrives. Bytes a rank. `auto`: what all prefills of full length
+    take at once, 8 GiB at least and never more than fits."""
 
 
 class PlacementSpec(Spec):

@@ -10,14 +10,13 @@ from hypothesis import strategies as st
 
 from dpd_infra.catalog.instance_types import B200, H100, H200, INSTANCE_TYPES, Gpu
 from dpd_infra.catalog.models import ModelShape, find_model
-from dpd_infra.plan.sizing.auto import (
-    Autos,
+from dpd_infra.plan.sizing.auto import Autos, work_out
+from dpd_infra.plan.sizing.auto_numbers import (
     auto_decode_max_num_seqs,
     auto_gpu_memory_utilization,
     auto_pd_buffer_bytes,
     auto_prefill_max_num_seqs,
     auto_replicas,
-    work_out,
 )
 from dpd_infra.plan.sizing.buffer import hold_and_wait_pd_buffer_bytes, minimum_pd_buffer_bytes
 from dpd_infra.plan.sizing.memory import Fit, gpu_memory_budget
@@ -39,22 +38,46 @@ SERVING = Serving(LLAMA_70B, INSTANCE_TYPES["ml.p5.48xlarge"], 16_384)
 
 
 @pytest.mark.parametrize(
-    ("gpu", "prefills", "gibibytes"),
-    # 10 GiB would never wait: 8 is the most that fits the H100 with room to spare, 16 the least that suffices on the H200.
-    [(H100, 16, 8), (H200, 16, 16), (H200, 4, 8), (B200, 32, 32)],
+    ("gpu", "share", "prefills", "chunks"),
+    # A chunk is 10 MiB, a prompt of 16,384 tokens takes 64 of them. What fits: 80 GiB less the share, 3.5 GiB, 392 MiB and 1 GiB to spare.
+    [
+        (H100, 0.75, 16, 16 * 64),
+        (H100, 0.75, 32, 24 * 64),
+        (H100, 0.9, 16, 4 * 64),
+        (H200, 0.75, 16, 16 * 64),
+        (H200, 0.75, 4, 819),
+        (B200, 0.75, 32, 32 * 64),
+    ],
 )
-def test_the_buffer_is_one_of_the_guides_sizes(gpu: Gpu, prefills: int, gibibytes: int) -> None:
-    assert auto_pd_buffer_bytes(LLAMA_70B, gpu, 8, 0.75, 16_384, prefills) == gibibytes * GIB
+def test_the_buffer_takes_all_prefills_or_as_many_as_fit_and_the_guides_size_at_least(
+    gpu: Gpu, share: float, prefills: int, chunks: int
+) -> None:
+    assert auto_pd_buffer_bytes(LLAMA_70B, gpu, 8, share, 16_384, prefills) == chunks * 10 * 1024**2
 
 
-@given(st.sampled_from([H100, H200, B200]), st.integers(1, 64), st.integers(1, 131_072))
-def test_the_buffer_takes_one_prompt_of_full_length_and_fits_where_any_size_does(gpu: Gpu, prefills: int, length: int) -> None:
-    size = auto_pd_buffer_bytes(LLAMA_70B, gpu, 8, 0.75, length, prefills)
-    assert size >= minimum_pd_buffer_bytes(LLAMA_70B, length, 8)
-    assert gpu_memory_budget(LLAMA_70B, gpu, 8, pd_buffer_bytes=size).buffer_fit is Fit.FITS
-    larger = [each for each in (16 * GIB, 32 * GIB) if each > size]
-    if size < hold_and_wait_pd_buffer_bytes(LLAMA_70B, prefills, length, 8) and larger:
-        assert gpu_memory_budget(LLAMA_70B, gpu, 8, pd_buffer_bytes=larger[0]).buffer_fit is not Fit.FITS
+@given(
+    st.sampled_from([H100, H200, B200]),
+    st.sampled_from([0.5, 0.75, 0.85, 0.9]),
+    st.integers(1, 64),
+    st.integers(1, 131_072),
+    st.sampled_from([64, 256, 1000]),
+    st.integers(1, 32_768),
+)
+def test_no_other_size_would_do_better(gpu: Gpu, share: float, prefills: int, length: int, chunk: int, step: int) -> None:
+    size = auto_pd_buffer_bytes(LLAMA_70B, gpu, 8, share, length, prefills, chunk_tokens=chunk, max_num_batched_tokens=step)
+    prompt = minimum_pd_buffer_bytes(LLAMA_70B, length, 8, chunk_tokens=chunk)
+    all_prompts = hold_and_wait_pd_buffer_bytes(LLAMA_70B, prefills, length, 8, chunk_tokens=chunk)
+    assert size % (chunk * 40_960) == 0
+    assert size >= max(prompt, step * 40_960)
+
+    def fit(buffer: int) -> Fit:
+        return gpu_memory_budget(LLAMA_70B, gpu, 8, gpu_memory_utilization=share, pd_buffer_bytes=buffer).buffer_fit
+
+    if fit(max(prompt, -(-step // chunk) * chunk * 40_960)) is Fit.FITS:
+        assert fit(size) is Fit.FITS
+    if size < all_prompts:
+        # One prompt more would not fit.
+        assert fit(size // prompt * prompt + prompt) is not Fit.FITS
 
 
 @given(st.sampled_from([H100, H200, B200]), st.integers(0, 60 * GIB))
@@ -96,6 +119,8 @@ def test_so_many_prefills_never_wait_for_each_others_chunks(prefillers: int, len
     serving = replace(SERVING, prefillers=prefillers, max_model_len=length, pd_buffer_bytes=gibibytes * GIB)
     count = auto_prefill_max_num_seqs(serving)
     assert 1 <= count <= 16
+    scaled = auto_prefill_max_num_seqs(replace(serving, prefillers=1, prefillers_at_most=prefillers))
+    assert scaled == count
     needed = hold_and_wait_pd_buffer_bytes(LLAMA_70B, prefillers * count, length, 8)
     assert count == 1 or needed <= serving.pd_buffer_bytes
     assert count == 16 or hold_and_wait_pd_buffer_bytes(LLAMA_70B, prefillers * (count + 1), length, 8) > serving.pd_buffer_bytes

@@ -14,7 +14,9 @@ from dpd_infra.cli.size import main
 from dpd_infra.plan.sizing.report import size_endpoint
 from dpd_infra.render.endpoint import RenderedManifest, endpoint_context, render_endpoint
 from dpd_infra.render.provenance import OriginKind
+from dpd_infra.rules.check import check_endpoint
 from dpd_infra.rules.reading import ManifestReading
+from dpd_infra.rules.subject import EndpointSubject
 from dpd_infra.sizing import Changes, manifests, sized_endpoint
 from dpd_infra.spec.endpoint import EndpointSpec
 from dpd_infra.stack import load_file
@@ -53,19 +55,20 @@ def stack_file(folder: Path, entry: dict[str, Any], nodes: int = 3) -> Path:
 
 def test_each_number_is_the_one_that_the_formulas_give() -> None:
     found = reading(ALL)
-    # sizing.md: 8 GiB hold 12 prompts of 16,384 tokens, so two prefillers may each have six in work; 16 GiB do not fit beside 0.75 of 80.
-    assert found.pd_buffer_bytes == 8 * GIB
-    assert (found.prefill.replicas, found.prefill.most_sequences) == (2, 6)
-    # 80 GiB less 8 of buffer, 3.5 of reserve, 392 MiB of NCCL and 1 to spare are 66.6 GiB: 0.83 of it.
-    assert found.decode.args.number("gpu-memory-utilization") == 0.83
+    # sizing.md: 8 GiB hold 12 prompts of 16,384 tokens, so 15 GiB hold 24, and two prefillers may each have twelve in work. All 32 of the
+    # guide's 16 take 20 GiB, and beside 0.75 of 80 there are 20 less 3.5 of reserve, 392 MiB of NCCL and 1 to spare: 15.1.
+    assert found.pd_buffer_bytes == 15 * GIB
+    assert (found.prefill.replicas, found.prefill.most_sequences) == (2, 12)
+    # 80 GiB less 15 of buffer, and the same reserve, are 60.1 GiB: 0.75 of it.
+    assert found.decode.args.number("gpu-memory-utilization") == 0.75
     assert found.decode.replicas == 1
 
 
 def test_what_is_auto_and_what_it_comes_to_render_to_the_same_manifest() -> None:
     written = copy.deepcopy(ALL) | {
-        "cache": {"pdBufferBytes": 8 * GIB},
-        "worker": {"gpuMemoryUtilization": 0.83},
-        "prefill": {"replicas": 2, "maxNumSeqs": 6},
+        "cache": {"pdBufferBytes": 15 * GIB},
+        "worker": {"gpuMemoryUtilization": 0.75},
+        "prefill": {"replicas": 2, "maxNumSeqs": 12},
     }
     written["decode"] = {"replicas": 1, "maxNumSeqs": reading(ALL).decode.most_sequences}
     assert rendered(written).document == rendered(ALL).document
@@ -84,11 +87,32 @@ def test_each_number_says_what_it_was_worked_out_from() -> None:
 
 def test_overrides_and_flags_of_roles_count() -> None:
     fp8 = ALL | {"worker": {"gpuMemoryUtilization": "auto", "args": ["--kv-cache-dtype", "fp8"]}}
-    assert reading(fp8).prefill.most_sequences == 12  # half the bytes a token: twice the prompts, for two prefillers
+    # Half the bytes a token: all prompts of two prefillers find room.
+    assert (reading(fp8).prefill.most_sequences, reading(fp8).pd_buffer_bytes) == (16, 10 * GIB)
     longer = ALL | {"overrides": {"spec": {"worker": {"environmentVariables": [{"name": "LMCACHE_CHUNK_SIZE", "value": "512"}]}}}}
-    assert reading(longer).pd_buffer_bytes == 8 * GIB
+    assert reading(longer).pd_buffer_bytes == 15 * GIB
     share = ALL | {"worker": {"gpuMemoryUtilization": "auto"}, "cache": {"pdBufferBytes": 16 * GIB}}
     assert reading(share).decode.args.number("gpu-memory-utilization") == 0.73
+
+
+@pytest.mark.parametrize("share", ["auto", 0.75, 0.85])
+@pytest.mark.parametrize("sequences", ["auto", None, 40])
+@pytest.mark.parametrize(
+    "prefill", [{"replicas": 1}, {"replicas": 3}, {"replicas": 1, "autoscaling": {"maxReplicaCount": 4}}, {"replicas": "auto"}]
+)
+@pytest.mark.parametrize("nodes", ["ml.p5.48xlarge", "ml.p5en.48xlarge"])
+@pytest.mark.parametrize("length", [16_384, 131_072])
+def test_nobody_is_told_anything_of_a_buffer_that_auto_chose(
+    share: float | str, sequences: int | str | None, prefill: dict[str, Any], nodes: str, length: int
+) -> None:
+    entry = ALL | {
+        "instanceType": nodes,
+        "worker": {"gpuMemoryUtilization": share, "maxModelLen": length, "image": "our-registry/vllm:1.0"},
+        "prefill": prefill | ({"maxNumSeqs": sequences} if sequences is not None else {}),
+    }
+    spec = EndpointSpec.from_yaml_data(entry)
+    found = check_endpoint(EndpointSubject("llama", rendered(entry), spec))
+    assert [finding for finding in found if "pdBufferBytes" in finding.path or "pdBufferBytes" in finding.fix] == []
 
 
 def test_the_twin_has_the_pods_of_both_roles_and_no_buffer_to_leave_room_for() -> None:
@@ -133,7 +157,7 @@ def test_size_sees_the_numbers_that_are_rendered(tmp_path: Path) -> None:
     found = reading(ALL)
     assert sized.serving.pd_buffer_bytes == found.pd_buffer_bytes
     assert (sized.serving.prefillers, sized.serving.decoders) == (found.prefill.replicas, found.decode.replicas)
-    assert (sized.serving.prefill.max_num_seqs, sized.serving.decode.max_num_seqs) == (6, found.decode.most_sequences)
+    assert (sized.serving.prefill.max_num_seqs, sized.serving.decode.max_num_seqs) == (12, found.decode.most_sequences)
     assert size_endpoint(sized.serving, sized.load).problems == ()
 
 

@@ -139,7 +139,7 @@ def test_nodes_are_counted_from_the_groups_of_the_stack_file() -> None:
 
 
 @pytest.mark.parametrize(
-    ("option", "name", "value"), [("--pd-buffer-bytes", "pd_buffer_bytes", 8 * 1024**3), ("--gpu-memory-utilization", "", 0.83)]
+    ("option", "name", "value"), [("--pd-buffer-bytes", "pd_buffer_bytes", 10 * 1024**3), ("--gpu-memory-utilization", "", 0.83)]
 )
 def test_auto_is_worked_out(option: str, name: str, value: float, capsys: pytest.CaptureFixture[str]) -> None:
     _, out, _ = run(capsys, *PLAIN, option, "auto", "--json")
