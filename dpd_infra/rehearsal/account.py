@@ -18,6 +18,7 @@ from typing import Any, Literal
 from dpd_infra.rehearsal.errors import SimulatedError
 from dpd_infra.rehearsal.urn import name_of
 from dpd_infra.rehearsal.world.file import World
+from dpd_infra.rehearsal.world.rules import providers as rules
 
 ACCOUNT_ID = "123456789012"
 """AWS's documentation account number."""
@@ -76,7 +77,7 @@ class Refusal:
     urn: str
     message: str
     rule: str = ""
-    """The rule's name; empty for an injected fault and for plain errors, such as a name that is taken."""
+    """The rule's name; empty for an injected fault."""
     source: str = ""
     """Where the rule was read."""
 
@@ -227,7 +228,7 @@ class SimulatedAccount:
         """Let it exist from now on. Raises `SimulatedError` if something has that id already."""
         key = (resource.type, resource.region, resource.cluster, resource.id)
         if key in self._resources:
-            raise SimulatedError(f"{resource.type} {resource.id} already exists")
+            raise SimulatedError(rules.ONE_OF_AN_ID(token=resource.type, id=resource.id))
         self._resources[key] = resource
         self.save()
 
@@ -240,7 +241,7 @@ class SimulatedAccount:
         """Raise the injected fault that this call meets, if any; a fault that leaves the resource half made is handed back instead."""
         struck = [failure for failure in self.failures if failure.strikes(action, token, urn)]
         if struck and not (struck[0].half_made and action == "create"):
-            raise SimulatedError(struck[0].message)
+            raise SimulatedError(rules.INJECTED(message=struck[0].message))
         return struck[0] if struck else None
 
     @contextmanager
@@ -261,8 +262,8 @@ class SimulatedAccount:
 
     def refuse(self, action: Action, token: str, urn: str, error: SimulatedError) -> None:
         """Write down that a call was refused."""
-        rule = error.rule
-        self.refusals.append(Refusal(action, token, urn, str(error), rule.name if rule else "", str(rule.source) if rule else ""))
+        broken = ("", "") if error.rule is rules.INJECTED else (error.rule.name, str(error.rule.source))
+        self.refusals.append(Refusal(action, token, urn, str(error), *broken))
 
     def fork(self, *, without: Collection[str] = (), fail_on: Iterable[Failure] = ()) -> SimulatedAccount:
         """A copy in memory that goes its own way, without what these URNs made, with faults of its own and nothing in its journal."""

@@ -13,6 +13,7 @@ from dpd_infra.rehearsal.known_types import is_type_of
 from dpd_infra.rehearsal.provider import SimulatedProvider
 from dpd_infra.rehearsal.simulation import Call, ResourceType
 from dpd_infra.rehearsal.world.replacements import sdk_replacements
+from dpd_infra.rehearsal.world.rules import providers as rules
 
 
 class CloudControlType(base.GenericType):
@@ -26,7 +27,7 @@ def _described_cluster(account: SimulatedAccount, settings: Mapping[str, Any], a
     arn = str(arguments["clusterArn"])
     found = next((item for item in account.all(base.HYPERPOD_CLUSTER) if item.outputs.get("clusterArn") == arn), None)
     if found is None:
-        raise SimulatedError(f"reading resource state: operation READ failed: ResourceNotFoundException: cluster {arn} does not exist")
+        raise SimulatedError(rules.HYPERPOD_IS_THERE(arn=arn))
     # What can only be set when a cluster is made, its name and its network, is not in the answer (pulumi-aws-native, getCluster).
     return {key: value for key, value in found.outputs.items() if key not in ("clusterName", "vpcConfig")}
 
@@ -43,11 +44,11 @@ class AwsNativeProvider(SimulatedProvider):
     def type_for(self, token: str) -> ResourceType:
         if token not in self.types:
             if not is_type_of("pulumi_aws_native", token):
-                raise SimulatedError(f"unrecognized resource type (Check): {token}")
+                raise SimulatedError(rules.TYPE(token=token))
             self.types[token] = CloudControlType(token)
         return self.types[token]
 
     def configure(self, settings: dict[str, Any]) -> dict[str, Any]:
         if not settings.get("region"):
-            raise SimulatedError('missing required configuration key "aws-native:region": Region must be set')
+            raise SimulatedError(rules.NATIVE_REGION())
         return settings

@@ -9,23 +9,27 @@ from dpd_infra.rehearsal.world.rule import Said, WorldRule
 
 
 class SimulatedError(Exception):
-    """A request that the real service would refuse; the text is the message a user would read."""
+    """A request that the real service would refuse; the text is the message a user would read.
 
-    rule: WorldRule | None = None
-    """The rule of the world that was broken; None for what needs no explanation, such as a name that is taken."""
+    Raises `TypeError` for a message without a rule of the world: what has no rule has no source, and is refused by nobody.
+    """
 
-    def __init__(self, message: str) -> None:
+    rule: WorldRule
+    """The rule of the world that was broken."""
+
+    def __init__(self, message: Said) -> None:
         super().__init__(message)
-        self.rule = message.rule if isinstance(message, Said) else None
+        self.rule = _rule(message)
 
 
 class AwsError(SimulatedError):
     """An AWS API error in the form the AWS provider prints it."""
 
-    def __init__(self, service: str, operation: str, code: str, message: str, *, status: int = 400) -> None:
-        super().__init__(f"operation error {service}: {operation}, https response error StatusCode: {status}, api error {code}: {message}")
+    def __init__(self, service: str, operation: str, code: str, message: Said, *, status: int = 400) -> None:
+        head = f"operation error {service}: {operation}, https response error StatusCode: {status}"
+        _rule(message)
+        super().__init__(message.within(f"{head}, api error {code}: {message}"))
         self.code = code
-        self.rule = message.rule if isinstance(message, Said) else None
 
 
 class KubernetesError(SimulatedError):
@@ -35,9 +39,15 @@ class KubernetesError(SimulatedError):
 class InitError(SimulatedError):
     """The resource exists but did not become ready: the engine keeps it in the state and tries again at the next update."""
 
-    def __init__(self, reasons: Sequence[str], *, id: str, outputs: Mapping[str, Any]) -> None:
-        super().__init__("; ".join(reasons))
-        self.rule = next((reason.rule for reason in reasons if isinstance(reason, Said)), None)
+    def __init__(self, reasons: Sequence[Said], *, id: str, outputs: Mapping[str, Any]) -> None:
+        super().__init__(Said("; ".join(reasons), _rule(reasons[0])))
         self.reasons = list(reasons)
         self.id = id
         self.outputs = dict(outputs)
+
+
+def _rule(message: object) -> WorldRule:
+    # Whoever raises an error of these in code that nobody type-checks learns it here.
+    if not isinstance(message, Said):
+        raise TypeError(f"a refusal without a rule of the world: {message}")
+    return message.rule

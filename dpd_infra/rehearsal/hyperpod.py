@@ -35,11 +35,9 @@ _NOT_IN_AN_UPDATE = ("orchestrator", "vpcConfig", "tags")
 """Properties that no UpdateCluster request carries: two replace the cluster, and tags go through AddTags."""
 
 
-def refused(operation: str, code: str, message: str) -> SimulatedError:
+def refused(operation: str, code: str, message: Said) -> SimulatedError:
     """A Cloud Control refusal in the words of the provider."""
-    error = SimulatedError(f'operation {operation} failed with "{code}": {message}')
-    error.rule = message.rule if isinstance(message, Said) else None
-    return error
+    return SimulatedError(message.within(f'operation {operation} failed with "{code}": {message}'))
 
 
 class HyperPodCluster(ResourceType):
@@ -52,8 +50,8 @@ class HyperPodCluster(ResourceType):
     def extra_replaces(self, call: Call, old: Mapping[str, Any]) -> tuple[str, ...]:
         return sdk_replacements("pulumi_aws_native", self.token)
 
-    def check(self, call: Call) -> Mapping[str, str]:
-        return base.name_problem(call, "clusterName", r"[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}", "1 to 63 letters, digits or inner hyphens")
+    def check(self, call: Call) -> Mapping[str, Said]:
+        return base.name_problem(call, "clusterName", r"[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}", rules.NAME_FORM)
 
     def create(self, call: Call) -> Made:
         name = call.text("clusterName") or call.name

@@ -19,6 +19,7 @@ from dpd_infra.rehearsal.kubernetes_objects import KubernetesObject, Release
 from dpd_infra.rehearsal.provider import SimulatedProvider
 from dpd_infra.rehearsal.simulation import Call, ResourceType
 from dpd_infra.rehearsal.wire import Unknown, decode, reveal
+from dpd_infra.rehearsal.world.rules import api_server
 from dpd_infra.rehearsal.world.rules import kubernetes as rules
 
 DELETE_UNREACHABLE = "PULUMI_K8S_DELETE_UNREACHABLE"
@@ -83,10 +84,7 @@ class KubernetesProvider(SimulatedProvider):
         if principal == self.account.deployer_role_arn and creator_is_admin(cluster):
             return
         if self.account.find(base.ACCESS_ENTRY, f"{cluster.id}:{principal}", region=cluster.region) is None:
-            raise KubernetesError(
-                "configured Kubernetes cluster is unreachable: unable to load schema information from the API server: Unauthorized: "
-                f"the server has asked for the client to provide credentials ({principal} has no access entry on {cluster.id})"
-            )
+            raise KubernetesError(api_server.CREDENTIALS(principal=principal, cluster=cluster.id))
         granted = self.account.all(base.ACCESS_POLICY_ASSOCIATION, clusterName=cluster.id, principalArn=principal, policyArn=CLUSTER_ADMIN)
         namespace = call.text("metadata.namespace", call.text("namespace", "default"))
         for association in granted:
@@ -94,8 +92,10 @@ class KubernetesProvider(SimulatedProvider):
             if access.get("type") == "cluster" or namespace in (access.get("namespaces") or []):
                 return
         kind = call.text("kind", call.token.rsplit(":", 1)[-1])
+        group = call.text("apiVersion").rpartition("/")[0]
+        verb = "patch" if call.record else "create"
         raise KubernetesError(
-            f'{kind.lower()}s is forbidden: User "{principal}" cannot change resource "{kind.lower()}s" in namespace "{namespace}"'
+            api_server.PERMISSION(kind=f"{kind.lower()}s", principal=principal, verb=verb, group=group, namespace=namespace)
         )
 
     def _cluster(self, call: Call) -> Resource:
@@ -103,7 +103,7 @@ class KubernetesProvider(SimulatedProvider):
         found = self.account.first(base.CLUSTER, name=name) if name else None
         if found is None:
             server = call.settings.get("server") or "no kubeconfig"
-            raise KubernetesError(f"configured Kubernetes cluster is unreachable: no EKS cluster answers at {server}")
+            raise KubernetesError(api_server.NO_API_SERVER(server=server))
         return found
 
 
@@ -117,7 +117,7 @@ def _kubeconfig(value: Any) -> Mapping[str, Any]:
         text = Path(text).read_text(encoding="utf-8")
     parsed = yaml.safe_load(text)
     if not isinstance(parsed, Mapping):
-        raise SimulatedError("failed to parse kubeconfig data in `kubernetes:config:kubeconfig`")
+        raise SimulatedError(api_server.KUBECONFIG())
     return parsed
 
 

@@ -14,6 +14,8 @@ from dpd_infra.rehearsal.operator import API_GROUP, reconcile
 from dpd_infra.rehearsal.simulation import Call, Made, ResourceType
 from dpd_infra.rehearsal.waiting import SKIP_AWAIT, WAIT_FOR, annotations_of, parse, timeout_of
 from dpd_infra.rehearsal.world import custom_resources, made, operators
+from dpd_infra.rehearsal.world.rule import Said
+from dpd_infra.rehearsal.world.rules import api_server
 from dpd_infra.rehearsal.world.rules import kubernetes as rules
 
 RELEASE = "kubernetes:helm.sh/v3:Release"
@@ -110,9 +112,7 @@ class KubernetesObject(ResourceType):
         self._may_write(call)
         _namespace_exists(call)
         if call.account.find(self.token, key, cluster=self.scope(call)) is not None:
-            plural = f"{call.text('kind').lower()}s"
-            message = f'{plural} "{call.text("metadata.name")}" already exists'
-            raise KubernetesError(f"resource {key} was not successfully created by the Kubernetes API server: {message}")
+            raise KubernetesError(api_server.NAME_IS_FREE(key=key, kind=f"{call.text('kind').lower()}s", name=call.text("metadata.name")))
         metadata = {
             "creationTimestamp": "2026-01-01T00:00:00Z",
             "generation": 1,
@@ -172,7 +172,7 @@ class KubernetesObject(ResourceType):
         """Whether this is an InferenceEndpointConfig."""
         return call.text("apiVersion").startswith(f"{API_GROUP}/") and call.text("kind") == "InferenceEndpointConfig"
 
-    def _unready(self, call: Call, outputs: Mapping[str, Any]) -> list[str]:
+    def _unready(self, call: Call, outputs: Mapping[str, Any]) -> list[Said]:
         notes = annotations_of(call.inputs)
         if WAIT_FOR not in notes or str(notes.get(SKIP_AWAIT)).lower() == "true":
             return []
@@ -181,14 +181,13 @@ class KubernetesObject(ResourceType):
         if not missing:
             return []
         seconds = timeout_of(call.inputs, call.timeout)
+        timed_out = api_server.READY(key=_key(call), seconds=f"{seconds:.0f}", missing=" and ".join(missing))
         status = outputs.get("status") or {}
-        state = status.get("state", "unknown")
         messages = [entry["message"] for entry in status.get("conditions") or [] if entry.get("message")]
-        head = f'the Kubernetes API server reported that "{_key(call)}" failed to fully initialize or become live'
-        return [
-            f"{head}: timed out after {seconds:.0f} s waiting for {' and '.join(missing)}",
-            f"status.state is {state}: {'; '.join(messages)}",
-        ]
+        # The rule is the one that the operator met; the timeout is what comes of it.
+        because = next((message for message in messages if isinstance(message, Said)), timed_out)
+        state = because.within(f"status.state is {status.get('state', 'unknown')}: {'; '.join(messages)}")
+        return [because.within(timed_out), state]
 
     def _kind_exists(self, call: Call) -> None:
         version, kind = call.text("apiVersion"), call.text("kind")
@@ -209,9 +208,7 @@ def _namespace_exists(call: Call) -> None:
         return
     namespace = call.text("metadata.namespace", "default")
     if namespace not in namespaces(call.account, str(call.settings.get("cluster"))):
-        raise KubernetesError(
-            f'resource {_key(call)} was not successfully created by the Kubernetes API server: namespaces "{namespace}" not found'
-        )
+        raise KubernetesError(api_server.NAMESPACE(key=_key(call), namespace=namespace))
 
 
 def namespaces(account: SimulatedAccount, cluster: str) -> set[str]:
@@ -243,10 +240,10 @@ class Release(ResourceType):
         namespace, name = call.text("namespace", "default"), call.text("name")
         cluster = self.scope(call)
         if namespace not in namespaces(call.account, cluster) and not call.inputs.get("createNamespace"):
-            raise KubernetesError(f'namespaces "{namespace}" not found')
+            raise KubernetesError(api_server.RELEASE_NAMESPACE(namespace=namespace))
         key = f"{namespace}/{name}"
         if call.account.find(RELEASE, key, cluster=cluster) is not None:
-            raise KubernetesError("cannot re-use a name that is still in use")
+            raise KubernetesError(api_server.RELEASE_NAME())
         outputs = {"namespace": namespace, "status": self._status(call, namespace, 1), "resourceNames": {}}
         self._wait(call, key, outputs)
         return Made(key, outputs)
@@ -263,10 +260,9 @@ class Release(ResourceType):
         here = Call(call.account, {"region": cluster.region if cluster else ""}, call.token, call.urn, {})
         if call.inputs.get("skipAwait") or nodes(here, self.scope(call)):
             return
-        message = (
-            f'Helm release "{key}" was created, but failed to initialize completely. Use Helm CLI to investigate: context deadline exceeded'
+        raise InitError(
+            [api_server.RELEASE_READY(key=key)], id=key, outputs={**outputs, "status": {**outputs["status"], "status": "failed"}}
         )
-        raise InitError([message], id=key, outputs={**outputs, "status": {**outputs["status"], "status": "failed"}})
 
     def _status(self, call: Call, namespace: str, revision: int) -> dict[str, Any]:
         chart = call.text("chart").rsplit("/", 1)[-1].removesuffix(".tgz")

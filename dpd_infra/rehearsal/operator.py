@@ -12,6 +12,8 @@ from dpd_infra.rehearsal.aws.storage import WRITTEN_BY_AWS
 from dpd_infra.rehearsal.world import exposure, made
 from dpd_infra.rehearsal.world.nodes import GROUP_LABEL, TYPE_LABEL, Node, groups_on, nodes_on
 from dpd_infra.rehearsal.world.operators import running, value, values_of
+from dpd_infra.rehearsal.world.rule import Said
+from dpd_infra.rehearsal.world.rules import api_server as rules
 
 GPU = "nvidia.com/gpu"
 READY = "DPD prefill and decode deployments are ready"
@@ -39,20 +41,20 @@ def _gpus(resources: Mapping[str, Any] | None) -> int:
     return int(wanted)
 
 
-def _place(account: SimulatedAccount, cluster: str, endpoints: Iterable[Mapping[str, Any]]) -> tuple[str, list[Node]]:
-    """Place the pods of every endpoint, oldest first: why the last one's do not fit, or nothing, and the nodes of its pods."""
+def _place(account: SimulatedAccount, cluster: str, endpoints: Iterable[Mapping[str, Any]]) -> tuple[Said | None, list[Node]]:
+    """Place the pods of every endpoint, oldest first: why the last one's do not fit, or None, and the nodes of its pods."""
     there = list(nodes_on(account, cluster))
-    problem, used = "", []
+    problem, used = None, []
     for spec in endpoints:
-        problem, used = "", []
+        problem, used = None, []
         for name, selector, gpus in _pods(spec):
             fitting = [node for node in there if all(node.labels.get(key) == wanted for key, wanted in selector.items())]
             free = next((node for node in fitting if node.gpus >= gpus), None)
             if free is None:
                 cause = f"Insufficient {GPU}" if fitting else "didn't match Pod's node affinity/selector"
                 wanted = ", ".join(f"{key}={text}" for key, text in sorted(selector.items()))
-                problem = f"{name} pod is Pending: 0/{len(there)} nodes are available: {cause} ({gpus} GPUs on {wanted})"
-                problem += _missing_nodes(account, cluster, selector)
+                missing = _missing_nodes(account, cluster, selector)
+                problem = rules.POD_FITS(pod=name, nodes=len(there), cause=cause, gpus=gpus, wanted=wanted, missing=missing)
                 break
             free.gpus -= gpus
             used.append(free)
@@ -83,11 +85,11 @@ def reconcile(account: SimulatedAccount, cluster: str, item: Mapping[str, Any], 
     problem, used = _place(account, cluster, [*others, spec])
     behaviour = account.operator
     if behaviour.failure:
-        return _status("DeploymentFailed", behaviour.failure)
+        return _status("DeploymentFailed", rules.DEPLOYMENT_FAILED(reason=behaviour.failure))
     if problem:
         return _status("DeploymentInProgress", problem)
     if behaviour.seconds > timeout:
-        return _status("DeploymentInProgress", f"pods are loading the model ({timeout:.0f} of {behaviour.seconds:.0f} s)")
+        return _status("DeploymentInProgress", rules.MODEL_LOADED(timeout=f"{timeout:.0f}", seconds=f"{behaviour.seconds:.0f}"))
     eks = next((found for found in account.all(base.CLUSTER) if found.id == cluster), None)
     name = str(spec.get("endpointName") or "").lower()
     if eks is not None:

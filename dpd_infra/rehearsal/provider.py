@@ -21,6 +21,7 @@ from dpd_infra.rehearsal.simulation import Call, Invoke, Made, ResourceType
 from dpd_infra.rehearsal.urn import type_of
 from dpd_infra.rehearsal.wire import UNKNOWN, conceal, decode, encode, reveal
 from dpd_infra.rehearsal.world.replacements import published
+from dpd_infra.rehearsal.world.rules import providers as rules
 
 
 class SimulatedProvider(provider_pb2_grpc.ResourceProviderServicer):
@@ -49,7 +50,7 @@ class SimulatedProvider(provider_pb2_grpc.ResourceProviderServicer):
         try:
             return self.types[token]
         except KeyError:
-            raise SimulatedError(f"unrecognized resource type: {token}") from None
+            raise SimulatedError(rules.TYPE(token=token)) from None
 
     def configure(self, settings: dict[str, Any]) -> dict[str, Any]:
         """Check and complete a provider configuration. Raises `SimulatedError`."""
@@ -64,7 +65,7 @@ class SimulatedProvider(provider_pb2_grpc.ResourceProviderServicer):
 
     def construct(self, request: provider_pb2.ConstructRequest, context: grpc.ServicerContext) -> provider_pb2.ConstructResponse:
         """Build a remote component. Packages that have none refuse."""
-        raise SimulatedError(f"the rehearsal does not simulate the remote component {request.type}")
+        raise SimulatedError(rules.COMPONENT(token=request.type))
 
     def reach(self, call: Call, *, deletes: bool = False) -> bool:
         """Refuse, by raising, where what a resource lives in is gone; False where that counts as the resource's own end."""
@@ -158,7 +159,7 @@ class SimulatedProvider(provider_pb2_grpc.ResourceProviderServicer):
                 failed: InitError | None = None
                 try:
                     made = kind.create(call)
-                    failed = InitError([fault.message], id=made.id, outputs=made.outputs) if fault else None
+                    failed = InitError([rules.INJECTED(message=fault.message)], id=made.id, outputs=made.outputs) if fault else None
                 except InitError as error:
                     made, failed = Made(error.id, error.outputs), error
                 outputs = self.finish(call, values.outputs(given, made.outputs))
@@ -183,7 +184,7 @@ class SimulatedProvider(provider_pb2_grpc.ResourceProviderServicer):
                 ids.append(request.id)
                 self.authorize(call)
                 if call.record is None:
-                    raise SimulatedError(f"reading {call.token} ({request.id}): couldn't find resource")
+                    raise SimulatedError(rules.RESOURCE_IS_THERE(token=call.token, id=request.id))
                 base = values.keep_inside({**computed, **given}, old, kind)
                 before = decode(request.old_inputs)
                 untouched = {key: base[key] for key in given if key in before and reveal(before[key]) == reveal(given[key])}
@@ -236,7 +237,7 @@ class SimulatedProvider(provider_pb2_grpc.ResourceProviderServicer):
         with Answers(context):
             invoke = self.invokes.get(request.tok)
             if invoke is None:
-                raise SimulatedError(f"the rehearsal does not simulate the function {request.tok}")
+                raise SimulatedError(rules.FUNCTION(token=request.tok))
             settings = self.settings(context)
             arguments = reveal(decode(request.args))
             if arguments.get("region"):
@@ -249,7 +250,7 @@ class SimulatedProvider(provider_pb2_grpc.ResourceProviderServicer):
 
     def Call(self, request: provider_pb2.CallRequest, context: grpc.ServicerContext) -> provider_pb2.CallResponse:
         with Answers(context):
-            raise SimulatedError(f"the rehearsal does not simulate the method {request.tok}")
+            raise SimulatedError(rules.METHOD(token=request.tok))
 
     def Construct(self, request: provider_pb2.ConstructRequest, context: grpc.ServicerContext) -> provider_pb2.ConstructResponse:
         with Answers(context):

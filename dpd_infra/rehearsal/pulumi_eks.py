@@ -20,6 +20,7 @@ from dpd_infra.rehearsal.aws.eks import CLUSTER_POLICY
 from dpd_infra.rehearsal.errors import SimulatedError
 from dpd_infra.rehearsal.host import close_loop
 from dpd_infra.rehearsal.provider import SimulatedProvider, sdk_version
+from dpd_infra.rehearsal.world.rules import providers as rules
 
 CLUSTER_COMPONENT = "eks:index:Cluster"
 _TRUST = {
@@ -152,10 +153,10 @@ class EksProvider(SimulatedProvider):
 
     def construct(self, request: provider_pb2.ConstructRequest, context: grpc.ServicerContext) -> provider_pb2.ConstructResponse:
         if request.type != CLUSTER_COMPONENT:
-            raise SimulatedError(f"the rehearsal does not simulate the remote component {request.type}")
+            raise SimulatedError(rules.COMPONENT(token=request.type))
         given = set(request.inputs.fields)
         if not given & {"subnetIds", "privateSubnetIds", "publicSubnetIds"}:
-            raise SimulatedError("the rehearsal has no default VPC: give the eks.Cluster its subnets")
+            raise SimulatedError(rules.DEFAULT_VPC())
         servicer = ProviderServicer(_Components(sdk_version(self.distribution)), [], self.engine_address)
 
         def build() -> provider_pb2.ConstructResponse:

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from dpd_infra.rehearsal.account import Resource, SimulatedAccount
 from dpd_infra.rehearsal.diff import DEFAULTS_KEY
 from dpd_infra.rehearsal.urn import name_of
+from dpd_infra.rehearsal.world.rule import Said
 
 
 @dataclass
@@ -87,7 +88,7 @@ class ResourceType:
     regional: ClassVar[bool] = True
     """Whether ids are unique per region only."""
 
-    def check(self, call: Call) -> Mapping[str, str]:
+    def check(self, call: Call) -> Mapping[str, Said]:
         """Problems found before anything is made, by property."""
         return {}
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dpd_infra.rehearsal.errors import SimulatedError
+from dpd_infra.rehearsal.world.rules import api_server as rules
 
 WAIT_FOR = "pulumi.com/waitFor"
 SKIP_AWAIT = "pulumi.com/skipAwait"
@@ -70,7 +71,7 @@ def _parse_one(text: str) -> Wait:
         return Wait(text, condition=kind, value=(status or "True").lower())
     match = re.fullmatch(r"jsonpath=\{([^{}]+)\}(?:=(.*))?", text)
     if match is None:
-        raise SimulatedError(f'expected a "jsonpath=" or "condition=" prefix in {WAIT_FOR}: {text}')
+        raise SimulatedError(rules.WAIT_PREFIX(text=text))
     expression, value = match.groups()
     expression = expression.removeprefix("$")
     any_of: frozenset[str] = frozenset()
@@ -79,7 +80,7 @@ def _parse_one(text: str) -> Wait:
         any_of = frozenset(re.findall(r"==['\"]([^'\"]*)['\"]", filtered[2]))
     steps = list(_STEP.finditer(expression))
     if "".join(step.group(0) for step in steps) != expression or not steps:
-        raise SimulatedError(f"invalid JSONPath in {WAIT_FOR}: {expression}")
+        raise SimulatedError(rules.WAIT_PATH(expression=expression))
     path = tuple(int(step.group(2)) if step.group(2) else step.group(1) or step.group(3) for step in steps)
     return Wait(text, path, value.strip("'\"") if value is not None else None, any_of)
 

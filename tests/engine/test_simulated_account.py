@@ -48,7 +48,7 @@ def test_a_whole_platform_comes_up_settles_scales_and_goes(engine: MakeProject) 
 REFUSALS: list[tuple[str, RawPlatform, str, str]] = [
     ("no NAT route", RawPlatform(default_route=False), "hyperpod", "no default route through a NAT gateway"),
     ("config-map authentication", RawPlatform(authentication_mode="CONFIG_MAP"), "deployer", "authentication mode must be set to one of"),
-    ("no access entry", RawPlatform(deployer_access=False), "hyperpod-dependencies", "Unauthorized"),
+    ("no access entry", RawPlatform(deployer_access=False), "hyperpod-dependencies", "asked for the client to provide credentials"),
     ("no access policy", RawPlatform(deployer_policy=False), "hyperpod-dependencies", "is forbidden: User"),
     ("no dependency chart", RawPlatform(dependencies=False), "hyperpod", "Dependencies are not installed on EKS cluster test"),
     ("chart waits for pods", RawPlatform(dependencies_wait=True), "hyperpod-dependencies", "context deadline exceeded"),

@@ -14,6 +14,7 @@ from dpd_infra.rehearsal.known_types import is_type_of
 from dpd_infra.rehearsal.provider import SimulatedProvider
 from dpd_infra.rehearsal.simulation import Call, ResourceType
 from dpd_infra.rehearsal.wire import overlay
+from dpd_infra.rehearsal.world.rules import providers as rules
 
 _TYPES = (*network.TYPES, *routing.TYPES, *identity.TYPES, *storage.TYPES, *eks.TYPES, *addons.TYPES)
 
@@ -30,13 +31,13 @@ class AwsProvider(SimulatedProvider):
     def type_for(self, token: str) -> ResourceType:
         if token not in self.types:
             if not is_type_of("pulumi_aws", token):
-                raise SimulatedError(f"unrecognized resource type (Check): {token}")
+                raise SimulatedError(rules.TYPE(token=token))
             self.types[token] = GenericType(token)
         return self.types[token]
 
     def configure(self, settings: dict[str, Any]) -> dict[str, Any]:
         if not settings.get("region"):
-            raise SimulatedError('missing required configuration key "aws:region": set it with `pulumi config set aws:region <value>`')
+            raise SimulatedError(rules.REGION())
         tags = settings.get("defaultTags") or {}
         return {**settings, "defaultTags": json.loads(tags) if isinstance(tags, str) else tags}
 

@@ -17,6 +17,7 @@ from dpd_infra.rehearsal.simulation import Call, Made, ResourceType
 from dpd_infra.rehearsal.world import nodes as world_nodes
 from dpd_infra.rehearsal.world import operators
 from dpd_infra.rehearsal.world.rule import Said
+from dpd_infra.rehearsal.world.rules import eks as eks_rules
 from dpd_infra.rehearsal.world.rules import kubernetes as rules
 
 OPERATOR_ADDON = "amazon-sagemaker-hyperpod-inference"
@@ -50,7 +51,7 @@ class Addon(ResourceType):
         existing_cluster(call, cluster, "CreateAddon")
         id = f"{cluster}:{name}"
         if call.account.find(base.ADDON, id, region=call.region):
-            raise refused("CreateAddon", "ResourceInUseException", "Addon already exists.", 409)
+            raise refused("CreateAddon", "ResourceInUseException", eks_rules.ADDON_ONCE(), 409)
         _configuration(call, "CreateAddon")
         outputs = {
             "addonVersion": call.text("addonVersion", _default_version(name)),
@@ -91,14 +92,18 @@ def active_addon(call: Call, cluster: str, name: str) -> bool:
     return found is not None and not found.outputs.get("health")
 
 
+_JSON_KINDS = {str: "string", list: "array", bool: "boolean", type(None): "null"}
+"""What a JSON schema's validator calls the kinds of values that are no object."""
+
+
 def _configuration(call: Call, operation: str) -> dict[str, Any]:
     text = call.text("configurationValues")
     try:
         values = json.loads(text) if text else {}
     except ValueError:
-        values = None
+        values = text
     if not isinstance(values, dict):
-        message = "ConfigurationValue provided in request is not supported: not a JSON object"
+        message = eks_rules.ADDON_VALUES(kind=_JSON_KINDS.get(type(values), "number"))
         raise refused(operation, "InvalidParameterException", message)
     if call.text("addonName") == OPERATOR_ADDON:
         missing = [key for key in ("executionRoleArn", "tlsCertificateS3Bucket") if not values.get(key)]
@@ -122,30 +127,23 @@ def install_operator(account: SimulatedAccount, cluster: str, region: str) -> Re
     return made
 
 
-def addon_problem(call: Call, cluster: str, name: str) -> str:
-    """Why an add-on does not become ACTIVE, or an empty string."""
+def addon_problem(call: Call, cluster: str, name: str) -> Said | None:
+    """Why an add-on does not become ACTIVE, or None."""
     if name in NODE_ADDONS and not nodes(call, cluster):
         last = rules.NODES_FOR_ADDON(addon=name)
-        return _told(
-            f"timeout while waiting for state to become 'ACTIVE' (last state: 'DEGRADED', timeout: 20m0s). last error: {last}", last
+        return last.within(
+            f"timeout while waiting for state to become 'ACTIVE' (last state: 'DEGRADED', timeout: 20m0s). last error: {last}"
         )
     if name != OPERATOR_ADDON:
-        return ""
+        return None
     eks = existing_cluster(call, cluster, "CreateAddon")
     values = _configuration(call, "CreateAddon")
     problem = operators.install_problem(call.account, eks, values, lambda addon: active_addon(call, cluster, addon))
-    return _told(f"unexpected state 'CREATE_FAILED', wanted target 'ACTIVE'. last error: {name}: {problem}", problem) if problem else ""
+    return problem and problem.within(f"unexpected state 'CREATE_FAILED', wanted target 'ACTIVE'. last error: {name}: {problem}")
 
 
-def _waiting(id: str, what: str, problem: str) -> Said:
-    return _told(f"waiting for EKS Add-On ({id}) {what}: {problem}", problem)
-
-
-def _told(text: str, of: str) -> Said:
-    """A longer text about a rule's message, which still knows the rule."""
-    said = Said(text)
-    said.rule = of.rule if isinstance(of, Said) else None
-    return said
+def _waiting(id: str, what: str, problem: Said) -> Said:
+    return problem.within(f"waiting for EKS Add-On ({id}) {what}: {problem}")
 
 
 TYPES: tuple[ResourceType, ...] = (Addon(),)

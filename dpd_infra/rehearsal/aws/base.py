@@ -8,6 +8,8 @@ from dpd_infra.rehearsal.account import Resource, SimulatedAccount
 from dpd_infra.rehearsal.errors import AwsError
 from dpd_infra.rehearsal.simulation import Call, Made, ResourceType
 from dpd_infra.rehearsal.wire import Unknown
+from dpd_infra.rehearsal.world.rule import Said, WorldRule
+from dpd_infra.rehearsal.world.rules import ec2
 
 VPC = "aws:ec2/vpc:Vpc"
 CIDR_ASSOCIATION = "aws:ec2/vpcIpv4CidrBlockAssociation:VpcIpv4CidrBlockAssociation"
@@ -39,7 +41,7 @@ BUCKET_OBJECT = "aws:s3/bucketObjectv2:BucketObjectv2"
 HYPERPOD_CLUSTER = "aws-native:sagemaker:Cluster"
 
 
-def existing(call: Call, token: str, id: str, *, service: str, operation: str, code: str, message: str) -> Resource:
+def existing(call: Call, token: str, id: str, *, service: str, operation: str, code: str, message: Said) -> Resource:
     """The resource with that id, or AWS's refusal."""
     found = call.account.find(token, id, region=call.region)
     if found is None:
@@ -50,9 +52,7 @@ def existing(call: Call, token: str, id: str, *, service: str, operation: str, c
 def existing_vpc(call: Call, operation: str) -> Resource:
     """The VPC that the inputs name."""
     id = call.text("vpcId")
-    return existing(
-        call, VPC, id, service="EC2", operation=operation, code="InvalidVpcID.NotFound", message=f"The vpc ID '{id}' does not exist"
-    )
+    return existing(call, VPC, id, service="EC2", operation=operation, code="InvalidVpcID.NotFound", message=ec2.VPC_EXISTS(id=id))
 
 
 def existing_subnet(call: Call, id: str, operation: str, service: str = "EC2") -> Resource:
@@ -64,7 +64,7 @@ def existing_subnet(call: Call, id: str, operation: str, service: str = "EC2") -
         service=service,
         operation=operation,
         code="InvalidSubnetID.NotFound",
-        message=f"The subnet ID '{id}' does not exist",
+        message=ec2.SUBNET_EXISTS(id=id),
     )
 
 
@@ -81,19 +81,19 @@ def existing_security_group(call: Call, id: str, operation: str, service: str = 
         service=service,
         operation=operation,
         code="InvalidGroup.NotFound",
-        message=f"The security group '{id}' does not exist",
+        message=ec2.GROUP_EXISTS(id=id),
     )
 
 
-def name_problem(call: Call, property: str, pattern: str, rule: str) -> dict[str, str]:
+def name_problem(call: Call, property: str, pattern: str, rule: WorldRule) -> dict[str, Said]:
     """A finding for `check` when a known name breaks the service's rule."""
     value = call.inputs.get(property)
     if value is None or isinstance(value, Unknown) or re.fullmatch(pattern, str(value)):
         return {}
-    return {property: f"invalid value for {property} ({rule}): {value}"}
+    return {property: rule(property=property, value=value)}
 
 
-def violation(operation: str, message: str) -> AwsError:
+def violation(operation: str, message: Said) -> AwsError:
     """EC2's refusal to delete what others need."""
     return AwsError("EC2", operation, "DependencyViolation", message)
 

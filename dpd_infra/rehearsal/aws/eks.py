@@ -12,16 +12,20 @@ from dpd_infra.rehearsal.aws.base import existing_security_group, existing_subne
 from dpd_infra.rehearsal.errors import AwsError
 from dpd_infra.rehearsal.simulation import Call, Made, ResourceType
 from dpd_infra.rehearsal.world import trust
+from dpd_infra.rehearsal.world.rule import Said
 from dpd_infra.rehearsal.world.rules import account as rules
+from dpd_infra.rehearsal.world.rules import eks
 from dpd_infra.rehearsal.world.rules.kubernetes import SUBNET_ZONES
 
 EKS_SERVICE = "eks.amazonaws.com"
 CLUSTER_POLICY = "arn:aws:iam::aws:policy/AmazonEKSClusterPolicy"
 MINIMUM_ZONES = 2
 API_MODES = ("API", "API_AND_CONFIG_MAP")
+MODE_STEPS = (("CONFIG_MAP", "API_AND_CONFIG_MAP"), ("API_AND_CONFIG_MAP", "API"))
+"""What the authentication mode can go to, and no other way (the rule has its sources)."""
 
 
-def refused(operation: str, code: str, message: str, status: int = 400) -> AwsError:
+def refused(operation: str, code: str, message: Said, status: int = 400) -> AwsError:
     """An error of the EKS API."""
     return AwsError("EKS", operation, code, message, status=status)
 
@@ -30,7 +34,7 @@ def existing_cluster(call: Call, name: str, operation: str) -> Resource:
     """The EKS cluster with that name."""
     found = call.account.find(base.CLUSTER, name, region=call.region)
     if found is None:
-        raise refused(operation, "ResourceNotFoundException", f"No cluster found for name: {name}.", 404)
+        raise refused(operation, "ResourceNotFoundException", eks.CLUSTER_IS_THERE(name=name), 404)
     return found
 
 
@@ -41,8 +45,8 @@ class Cluster(ResourceType):
     autoname = "name"
     unknown_inside = ("vpcConfig.clusterSecurityGroupId", "vpcConfig.vpcId")
 
-    def check(self, call: Call) -> Mapping[str, str]:
-        return name_problem(call, "name", r"[0-9A-Za-z][A-Za-z0-9_-]{0,99}", "1 to 100 letters, digits, hyphens or underscores")
+    def check(self, call: Call) -> Mapping[str, Said]:
+        return name_problem(call, "name", r"[0-9A-Za-z][A-Za-z0-9_-]{0,99}", eks.CLUSTER_NAME)
 
     def extra_replaces(self, call: Call, old: Mapping[str, Any]) -> tuple[str, ...]:
         # Encryption can be switched on in place, never off.
@@ -51,7 +55,7 @@ class Cluster(ResourceType):
     def create(self, call: Call) -> Made:
         name = call.text("name")
         if call.account.find(base.CLUSTER, name, region=call.region):
-            raise refused("CreateCluster", "ResourceInUseException", f"Cluster already exists with name: {name}", 409)
+            raise refused("CreateCluster", "ResourceInUseException", eks.CLUSTER_IS_FREE(name=name), 409)
         self._role(call)
         vpc = self._network(call)
         key = call.account.hex("", call.urn, length=32).upper()
@@ -92,8 +96,7 @@ class Cluster(ResourceType):
         for group in config.get("securityGroupIds") or []:
             existing_security_group(call, group, "CreateCluster", "EKS")
         if not config.get("endpointPrivateAccess") and config.get("endpointPublicAccess") is False:
-            message = "Private and public endpoint access cannot be false"
-            raise refused("CreateCluster", "InvalidParameterException", message)
+            raise refused("CreateCluster", "InvalidParameterException", eks.ENDPOINT_ACCESS())
         return str(subnets[0].outputs["vpcId"])
 
     def _log_group(self, call: Call, name: str) -> None:
@@ -104,22 +107,23 @@ class Cluster(ResourceType):
 
     def update(self, call: Call) -> Mapping[str, Any]:
         old, new = call.record.get("accessConfig.authenticationMode") if call.record else None, call.text("accessConfig.authenticationMode")
-        if old == "API" and new != "API":
-            message = f"Unsupported authentication mode update from {old} to {new}"
+        if old and new and old != new and (old, new) not in MODE_STEPS:
+            message = eks.MODE_STEPS(before=old, after=new)
             raise refused("UpdateClusterConfig", "InvalidParameterException", message)
         before, after = str(call.now().get("version") or ""), call.text("version")
         if before and after and _minor(after) not in (_minor(before), _minor(before) + 1):
-            message = f"Unsupported Kubernetes minor version update from {before} to {after}"
+            message = eks.VERSION_STEPS(before=before, after=after)
             raise refused("UpdateClusterVersion", "InvalidParameterException", message)
         return {}
 
     def delete(self, call: Call) -> None:
         if call.inputs.get("deletionProtection"):
-            message = f"Cluster {call.id} cannot be deleted because deletion protection is enabled"
-            raise refused("DeleteCluster", "InvalidRequestException", message)
+            raise refused("DeleteCluster", "InvalidRequestException", eks.DELETION_PROTECTION(name=call.id))
         arn = call.now().get("arn")
-        if any(item.get("orchestrator.eks.clusterArn") == arn for item in call.account.all(base.HYPERPOD_CLUSTER)):
-            raise refused("DeleteCluster", "ResourceInUseException", "Cluster has HyperPod clusters attached", 409)
+        attached = [item for item in call.account.all(base.HYPERPOD_CLUSTER) if item.get("orchestrator.eks.clusterArn") == arn]
+        if attached:
+            message = eks.HYPERPOD_ATTACHED(name=call.id, hyperpod=attached[0].get("clusterName"))
+            raise refused("DeleteCluster", "ResourceInUseException", message, 409)
         left = [item for item in call.account.all(base.ADDON) if item.outputs.get("clusterName") == call.id and item.region == call.region]
         for item in (*call.account.in_cluster(call.id), *left):
             call.account.remove(item)
@@ -138,15 +142,12 @@ class AccessEntry(ResourceType):
         name, principal = call.text("clusterName"), call.text("principalArn")
         cluster = existing_cluster(call, name, "CreateAccessEntry")
         if cluster.get("accessConfig.authenticationMode") not in API_MODES:
-            modes = "[API, API_AND_CONFIG_MAP]"
-            message = f"The cluster's authentication mode must be set to one of {modes} to perform this operation."
-            raise refused("CreateAccessEntry", "InvalidRequestException", message)
+            raise refused("CreateAccessEntry", "InvalidRequestException", eks.ENTRY_MODE())
         if not principal.startswith("arn:aws:iam::"):
-            raise refused("CreateAccessEntry", "InvalidParameterException", "The principalArn parameter format is not valid")
+            raise refused("CreateAccessEntry", "InvalidParameterException", eks.ENTRY_PRINCIPAL())
         taken = call.account.find(base.ACCESS_ENTRY, f"{name}:{principal}", region=call.region) is not None
         if taken or (principal == call.account.deployer_role_arn and creator_is_admin(cluster)):
-            message = "The specified access entry resource is already in use on this cluster."
-            raise refused("CreateAccessEntry", "ResourceInUseException", message, 409)
+            raise refused("CreateAccessEntry", "ResourceInUseException", eks.ENTRY_ONCE(), 409)
         arn = call.arn("eks", f"access-entry/{name}/{call.account.hex('', call.urn, length=8)}")
         return Made(f"{name}:{principal}", {"accessEntryArn": arn, "createdAt": "2026-01-01T00:00:00Z", "userName": principal})
 
@@ -165,13 +166,10 @@ class AccessPolicyAssociation(ResourceType):
         name, principal = call.text("clusterName"), call.text("principalArn")
         existing_cluster(call, name, "AssociateAccessPolicy")
         if call.account.find(base.ACCESS_ENTRY, f"{name}:{principal}", region=call.region) is None:
-            message = (
-                "The specified principalArn could not be found. You can view your available access entries with 'list-access-entries'."
-            )
-            raise refused("AssociateAccessPolicy", "ResourceNotFoundException", message, 404)
+            raise refused("AssociateAccessPolicy", "ResourceNotFoundException", eks.ENTRY_IS_THERE(), 404)
         policy = call.text("policyArn")
         if not policy.startswith("arn:aws:eks::aws:cluster-access-policy/"):
-            raise refused("AssociateAccessPolicy", "InvalidParameterException", "The policyArn parameter format is not valid")
+            raise refused("AssociateAccessPolicy", "InvalidParameterException", eks.ACCESS_POLICY())
         return Made(f"{name}#{principal}#{policy}", {"associatedAt": "2026-01-01T00:00:00Z", "modifiedAt": "2026-01-01T00:00:00Z"})
 
 

@@ -13,6 +13,7 @@ from dpd_infra.rehearsal.aws.network import zone_id, zones
 from dpd_infra.rehearsal.errors import AwsError
 from dpd_infra.rehearsal.simulation import Invoke
 from dpd_infra.rehearsal.world.interfaces import free
+from dpd_infra.rehearsal.world.rules import ec2, eks, names
 
 _SESSION = re.compile(r"^arn:(aws[\w-]*):sts::(\d{12}):assumed-role/([^/]+)/(.+)$")
 
@@ -82,8 +83,7 @@ def _cluster(account: SimulatedAccount, settings: Mapping[str, Any], arguments: 
     name = str(arguments["name"])
     found = account.find(base.CLUSTER, name, region=str(settings["region"]))
     if found is None:
-        code, message = "ResourceNotFoundException", f"No cluster found for name: {name}."
-        raise AwsError("EKS", "DescribeCluster", code, message, status=404)
+        raise AwsError("EKS", "DescribeCluster", "ResourceNotFoundException", eks.CLUSTER_IS_THERE(name=name), status=404)
     return {
         **{key: value for key, value in found.outputs.items() if key not in ("vpcConfig", "accessConfig", "certificateAuthority")},
         "id": name,
@@ -100,8 +100,8 @@ def _addon(account: SimulatedAccount, settings: Mapping[str, Any], arguments: Ma
     if found is None and _came_with_hyperpod(account, region, arguments):
         found = install_operator(account, str(arguments["clusterName"]), region)
     if found is None:
-        code, message = "ResourceNotFoundException", f"No addon: {arguments['addonName']} found in cluster: {arguments['clusterName']}"
-        raise AwsError("EKS", "DescribeAddon", code, message, status=404)
+        message = eks.ADDON_IS_THERE(addon=arguments["addonName"], cluster=arguments["clusterName"])
+        raise AwsError("EKS", "DescribeAddon", "ResourceNotFoundException", message, status=404)
     return {"configurationValues": "", "podIdentityAssociations": [], "serviceAccountRoleArn": "", "tags": {}, **found.outputs, "id": id}
 
 
@@ -118,7 +118,7 @@ def _subnet(account: SimulatedAccount, settings: Mapping[str, Any], arguments: M
     id = str(arguments.get("id") or "")
     found = account.find(base.SUBNET, id, region=str(settings["region"]))
     if found is None:
-        raise AwsError("EC2", "DescribeSubnets", "InvalidSubnetID.NotFound", f"The subnet ID '{id}' does not exist")
+        raise AwsError("EC2", "DescribeSubnets", "InvalidSubnetID.NotFound", ec2.SUBNET_EXISTS(id=id))
     return {**found.outputs, "id": id, "availableIpAddressCount": free(account, found), "state": "available", "filters": []}
 
 
@@ -127,7 +127,7 @@ def _oidc_provider(account: SimulatedAccount, settings: Mapping[str, Any], argum
     arn = f"arn:aws:iam::{account.id}:oidc-provider/{name}"
     found = account.find(base.OIDC_PROVIDER, arn)
     if found is None:
-        raise AwsError("IAM", "GetOpenIDConnectProvider", "NoSuchEntity", f"OpenIDConnect Provider not found for arn {arn}", status=404)
+        raise AwsError("IAM", "GetOpenIDConnectProvider", "NoSuchEntity", names.OIDC_IS_THERE(arn=arn), status=404)
     return {
         "arn": arn,
         "id": arn,

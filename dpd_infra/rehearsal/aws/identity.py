@@ -11,7 +11,9 @@ from dpd_infra.rehearsal.aws.base import existing, name_problem
 from dpd_infra.rehearsal.errors import AwsError
 from dpd_infra.rehearsal.simulation import Call, Made, ResourceType
 from dpd_infra.rehearsal.world.policies import account_principals, policy_problem
+from dpd_infra.rehearsal.world.rule import Said
 from dpd_infra.rehearsal.world.rules import account as rules
+from dpd_infra.rehearsal.world.rules import names
 
 # IAM and STS quotas (IAM user guide, "IAM object quotas"); white space does not count.
 MANAGED_POLICY_SIZE = 6144
@@ -36,7 +38,7 @@ def _size(text: str) -> int:
     return len("".join(text.split()))
 
 
-def _limit(operation: str, message: str) -> AwsError:
+def _limit(operation: str, message: Said) -> AwsError:
     return AwsError("IAM", operation, "LimitExceeded", message, status=409)
 
 
@@ -47,13 +49,13 @@ class Role(ResourceType):
     autoname = "name"
     regional = False
 
-    def check(self, call: Call) -> Mapping[str, str]:
-        return name_problem(call, "name", r"[\w+=,.@-]{1,64}", "1 to 64 letters, digits or +=,.@-_")
+    def check(self, call: Call) -> Mapping[str, Said]:
+        return name_problem(call, "name", r"[\w+=,.@-]{1,64}", names.ROLE_NAME)
 
     def create(self, call: Call) -> Made:
         name = call.text("name")
         if call.account.find(base.ROLE, name) or name == call.account.deployer_role_arn.rsplit("/", 1)[-1]:
-            raise AwsError("IAM", "CreateRole", "EntityAlreadyExists", f"Role with name {name} already exists.", status=409)
+            raise AwsError("IAM", "CreateRole", "EntityAlreadyExists", names.ROLE_IS_FREE(name=name), status=409)
         self._trust(call, "CreateRole")
         for name_of, document in _inline(call):
             _check_policy(document, "PutRolePolicy", name_of)
@@ -85,9 +87,8 @@ class Role(ResourceType):
 
 def _existing_role(call: Call, operation: str) -> str:
     name = call.text("role")
-    message = f"The role with name {name} cannot be found."
     if call.account.find(base.ROLE, name) is None:
-        raise AwsError("IAM", operation, "NoSuchEntity", message, status=404)
+        raise AwsError("IAM", operation, "NoSuchEntity", names.ROLE_IS_THERE(name=name), status=404)
     return name
 
 
@@ -124,8 +125,7 @@ class Policy(ResourceType):
     def create(self, call: Call) -> Made:
         arn = call.arn("iam", f"policy{call.text('path', '/')}{call.text('name')}", region=False)
         if call.account.find(base.POLICY, arn):
-            message = f"A policy called {call.text('name')} already exists. Duplicate names are not allowed."
-            raise AwsError("IAM", "CreatePolicy", "EntityAlreadyExists", message, status=409)
+            raise AwsError("IAM", "CreatePolicy", "EntityAlreadyExists", names.POLICY_IS_FREE(name=call.text("name")), status=409)
         self._fits(call)
         return Made(arn, {"arn": arn, "policyId": f"ANPA{call.account.hex('', call.urn).upper()}", "attachmentCount": 0})
 
@@ -152,10 +152,8 @@ class RolePolicyAttachment(ResourceType):
     def create(self, call: Call) -> Made:
         role = _existing_role(call, "AttachRolePolicy")
         arn = call.text("policyArn")
-        if not arn.startswith("arn:aws:iam::aws:policy/"):
-            code, message = "NoSuchEntity", f"Policy {arn} does not exist or is not attachable."
-            if call.account.find(base.POLICY, arn) is None:
-                raise AwsError("IAM", "AttachRolePolicy", code, message, status=404)
+        if not arn.startswith("arn:aws:iam::aws:policy/") and call.account.find(base.POLICY, arn) is None:
+            raise AwsError("IAM", "AttachRolePolicy", "NoSuchEntity", names.POLICY_IS_THERE(arn=arn), status=404)
         others = [item for item in call.account.all(base.ROLE_POLICY_ATTACHMENT, role=role) if item.outputs.get("policyArn") != arn]
         if len(others) >= POLICIES_PER_ROLE:
             raise _limit("AttachRolePolicy", rules.POLICIES_PER_ROLE(limit=POLICIES_PER_ROLE))
@@ -172,8 +170,7 @@ class OpenIdConnectProvider(ResourceType):
         host = call.text("url").removeprefix("https://")
         arn = call.arn("iam", f"oidc-provider/{host}", region=False)
         if call.account.find(base.OIDC_PROVIDER, arn):
-            message = f"Provider with url https://{host} already exists."
-            raise AwsError("IAM", "CreateOpenIDConnectProvider", "EntityAlreadyExists", message, status=409)
+            raise AwsError("IAM", "CreateOpenIDConnectProvider", "EntityAlreadyExists", names.OIDC_IS_FREE(host=host), status=409)
         thumbprints = call.inputs.get("thumbprintLists") or [call.account.hex("", host, length=40)]
         return Made(arn, {"arn": arn, "thumbprintLists": thumbprints})
 
@@ -197,7 +194,7 @@ class Alias(ResourceType):
         name = call.text("name")
         arn = call.arn("kms", name)
         if call.account.find(base.ALIAS, name, region=call.region):
-            raise AwsError("KMS", "CreateAlias", "AlreadyExistsException", f"An alias with the name {arn} already exists")
+            raise AwsError("KMS", "CreateAlias", "AlreadyExistsException", names.ALIAS_IS_FREE(arn=arn))
         target = call.text("targetKeyId").rsplit("/", 1)[-1]
         existing(
             call,
@@ -206,7 +203,7 @@ class Alias(ResourceType):
             service="KMS",
             operation="CreateAlias",
             code="NotFoundException",
-            message=f"Key '{target}' does not exist",
+            message=names.KEY_IS_THERE(arn=call.arn("kms", f"key/{target}")),
         )
         return Made(name, {"arn": arn, "targetKeyArn": call.arn("kms", f"key/{target}")})
 
@@ -220,8 +217,7 @@ class LogGroup(ResourceType):
     def create(self, call: Call) -> Made:
         name = call.text("name")
         if call.account.find(base.LOG_GROUP, name, region=call.region):
-            message = "The specified log group already exists"
-            raise AwsError("CloudWatch Logs", "CreateLogGroup", "ResourceAlreadyExistsException", message)
+            raise AwsError("CloudWatch Logs", "CreateLogGroup", "ResourceAlreadyExistsException", names.LOG_GROUP_IS_FREE())
         return Made(name, {"arn": call.arn("logs", f"log-group:{name}")})
 
 

@@ -13,6 +13,7 @@ from dpd_infra.rehearsal.errors import AwsError
 from dpd_infra.rehearsal.simulation import Call, Made, ResourceType
 from dpd_infra.rehearsal.world import interfaces
 from dpd_infra.rehearsal.world.rules import account as rules
+from dpd_infra.rehearsal.world.rules import ec2
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
@@ -21,8 +22,7 @@ def _block(text: str, operation: str) -> Network:
     try:
         return ipaddress.ip_network(text)
     except ValueError:
-        message = f"Value ({text}) for parameter cidrBlock is invalid. This is not a valid CIDR block."
-        raise AwsError("EC2", operation, "InvalidParameterValue", message) from None
+        raise AwsError("EC2", operation, "InvalidParameterValue", ec2.CIDR_BLOCK(block=text)) from None
 
 
 class Vpc(ResourceType):
@@ -69,14 +69,14 @@ class VpcIpv4CidrBlockAssociation(ResourceType):
         vpc = existing_vpc(call, "AssociateVpcCidrBlock")
         block = _block(call.text("cidrBlock"), "AssociateVpcCidrBlock")
         if any(block.overlaps(other) for other in _blocks(call.account, vpc.id, vpc.outputs)):
-            raise AwsError("EC2", "AssociateVpcCidrBlock", "InvalidVpc.Range", f"The CIDR '{block}' conflicts with another subnet")
+            raise AwsError("EC2", "AssociateVpcCidrBlock", "InvalidVpc.Range", ec2.VPC_BLOCKS(block=block, vpc=vpc.id))
         return Made(call.account.hex("vpc-cidr-assoc", call.urn))
 
     def delete(self, call: Call) -> None:
         block = ipaddress.ip_network(call.text("cidrBlock"))
         for subnet in needs(call.account, (base.SUBNET,), "vpcId", call.text("vpcId")):
             if ipaddress.ip_network(subnet.outputs["cidrBlock"]).overlaps(block):
-                message = f"The vpc CIDR block with association ID {call.id} is currently in use and cannot be disassociated."
+                message = ec2.VPC_BLOCK_IN_USE(vpc=call.text("vpcId"), block=block)
                 raise AwsError("EC2", "DisassociateVpcCidrBlock", "InvalidCidrBlock.InUse", message)
 
 
@@ -94,15 +94,14 @@ class Subnet(ResourceType):
         vpc = existing_vpc(call, "CreateSubnet")
         block = _block(call.text("cidrBlock"), "CreateSubnet")
         if not any(block.version == outer.version and block.subnet_of(outer) for outer in _blocks(call.account, vpc.id, vpc.outputs)):  # pyright: ignore[reportArgumentType]
-            raise AwsError("EC2", "CreateSubnet", "InvalidSubnet.Range", f"The CIDR '{block}' is invalid.")
+            raise AwsError("EC2", "CreateSubnet", "InvalidSubnet.Range", ec2.SUBNET_IN_BLOCK(block=block))
         for other in call.account.all(base.SUBNET, vpcId=vpc.id):
             if ipaddress.ip_network(other.outputs["cidrBlock"]).overlaps(block):
-                raise AwsError("EC2", "CreateSubnet", "InvalidSubnet.Conflict", f"The CIDR '{block}' conflicts with another subnet")
+                raise AwsError("EC2", "CreateSubnet", "InvalidSubnet.Conflict", ec2.SUBNETS_APART(block=block))
         zone = call.text("availabilityZone") or f"{call.region}a"
         if zone not in zones(call.region, 6):
-            allowed = ", ".join(zones(call.region, 6))
-            message = f"Value ({zone}) for parameter availabilityZone is invalid. Subnets can currently only be created in the following"
-            raise AwsError("EC2", "CreateSubnet", "InvalidParameterValue", f"{message} availability zones: {allowed}.")
+            message = ec2.ZONE_EXISTS(zone=zone, zones=", ".join(zones(call.region, 6)))
+            raise AwsError("EC2", "CreateSubnet", "InvalidParameterValue", message)
         id = call.account.hex("subnet", call.urn)
         return Made(
             id,
@@ -145,8 +144,7 @@ class SecurityGroup(ResourceType):
         vpc = existing_vpc(call, "CreateSecurityGroup") if call.text("vpcId") else None
         name = call.text("name")
         if vpc and call.account.all(base.SECURITY_GROUP, vpcId=vpc.id, name=name):
-            message = f"The security group '{name}' already exists for VPC '{vpc.id}'"
-            raise AwsError("EC2", "CreateSecurityGroup", "InvalidGroup.Duplicate", message)
+            raise AwsError("EC2", "CreateSecurityGroup", "InvalidGroup.Duplicate", ec2.GROUP_NAME(name=name, vpc=vpc.id))
         id = call.account.hex("sg", call.urn)
         description = call.text("description", "Managed by Pulumi")
         return Made(id, {"arn": call.arn("ec2", f"security-group/{id}"), "ownerId": call.account.id, "description": description})
@@ -175,10 +173,17 @@ class _Rule(ResourceType):
         for other in call.account.all(self.token, securityGroupId=group):
             if all(other.outputs.get(key) == call.inputs.get(key) for key in shape):
                 peer = next((call.text(key) for key in peers if call.text(key)), "")
-                message = f'the specified rule "peer: {peer}, {call.text("ipProtocol")}, ALLOW" already exists'
-                raise AwsError("EC2", self.operation, "InvalidPermission.Duplicate", message)
+                raise AwsError("EC2", self.operation, "InvalidPermission.Duplicate", ec2.GROUP_RULE(peer=peer, ports=_ports(call)))
         id = call.account.hex("sgr", call.urn)
         return Made(id, {"arn": call.arn("ec2", f"security-group-rule/{id}"), "securityGroupRuleId": id})
+
+
+def _ports(call: Call) -> str:
+    """Protocol and ports as EC2 tells them: `ALL`, `TCP, from port: 443, to port: 443`."""
+    protocol = call.text("ipProtocol")
+    if protocol == "-1":
+        return "ALL"
+    return f"{protocol.upper()}, from port: {call.text('fromPort')}, to port: {call.text('toPort')}"
 
 
 class IngressRule(_Rule):

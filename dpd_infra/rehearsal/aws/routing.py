@@ -13,6 +13,7 @@ from dpd_infra.rehearsal.errors import AwsError
 from dpd_infra.rehearsal.simulation import Call, Made, ResourceType
 from dpd_infra.rehearsal.world import interfaces
 from dpd_infra.rehearsal.world.rules import account as rules
+from dpd_infra.rehearsal.world.rules import ec2
 
 
 class InternetGateway(ResourceType):
@@ -24,8 +25,7 @@ class InternetGateway(ResourceType):
         if call.text("vpcId"):
             vpc = existing_vpc(call, "AttachInternetGateway")
             if call.account.all(base.INTERNET_GATEWAY, vpcId=vpc.id):
-                message = f"Network {vpc.id} already has an internet gateway attached"
-                raise AwsError("EC2", "AttachInternetGateway", "Resource.AlreadyAssociated", message)
+                raise AwsError("EC2", "AttachInternetGateway", "InvalidParameterValue", ec2.ONE_GATEWAY(vpc=vpc.id))
         limit = call.account.world.quotas.internet_gateways
         if limit is not None and len(base.in_region(call, base.INTERNET_GATEWAY)) >= limit:
             raise AwsError("EC2", "CreateInternetGateway", "InternetGatewayLimitExceeded", rules.GATEWAY_QUOTA())
@@ -72,7 +72,7 @@ class NatGateway(ResourceType):
             if not call.account.all(base.INTERNET_GATEWAY, vpcId=vpc):
                 raise AwsError("EC2", "CreateNatGateway", "Gateway.NotAttached", rules.NETWORK_HAS_GATEWAY(vpc=vpc))
             allocation = call.text("allocationId")
-            message = f"The allocation ID '{allocation}' does not exist"
+            message = ec2.ADDRESS_EXISTS(id=allocation)
             code = "InvalidAllocationID.NotFound"
             eip = existing(call, base.EIP, allocation, service="EC2", operation="CreateNatGateway", code=code, message=message)
             address = {"publicIp": eip.outputs["publicIp"]}
@@ -93,7 +93,7 @@ def existing_route_table(call: Call, id: str, operation: str) -> None:
     if id in {item.outputs.get("mainRouteTableId") for item in call.account.all(base.VPC)}:
         return
     code = "InvalidRouteTableID.NotFound"
-    existing(call, base.ROUTE_TABLE, id, service="EC2", operation=operation, code=code, message=f"The routeTable ID '{id}' does not exist")
+    existing(call, base.ROUTE_TABLE, id, service="EC2", operation=operation, code=code, message=ec2.ROUTE_TABLE_EXISTS(id=id))
 
 
 class RouteTable(ResourceType):
@@ -108,7 +108,7 @@ class RouteTable(ResourceType):
 
     def delete(self, call: Call) -> None:
         if needs(call.account, (base.ROUTE_TABLE_ASSOCIATION,), "routeTableId", call.id):
-            raise violation("DeleteRouteTable", f"The routeTable '{call.id}' has dependencies and cannot be deleted.")
+            raise violation("DeleteRouteTable", ec2.ROUTE_TABLE_IN_USE(id=call.id))
 
 
 class Route(ResourceType):
@@ -120,17 +120,17 @@ class Route(ResourceType):
         table = call.text("routeTableId")
         existing_route_table(call, table, "CreateRoute")
         destination = call.text("destinationCidrBlock") or call.text("destinationIpv6CidrBlock") or call.text("destinationPrefixListId")
-        for key, token, code in (
-            ("natGatewayId", base.NAT_GATEWAY, "InvalidNatGatewayID.NotFound"),
-            ("gatewayId", base.INTERNET_GATEWAY, "InvalidGatewayID.NotFound"),
+        for key, token, code, rule in (
+            ("natGatewayId", base.NAT_GATEWAY, "InvalidNatGatewayID.NotFound", ec2.NAT_GATEWAY_EXISTS),
+            ("gatewayId", base.INTERNET_GATEWAY, "InvalidGatewayID.NotFound", ec2.GATEWAY_EXISTS),
         ):
             target = call.text(key)
             if target:
-                message = f"The gateway ID '{target}' does not exist"
+                message = rule(id=target)
                 existing(call, token, target, service="EC2", operation="CreateRoute", code=code, message=message)
         id = f"r-{table}-{destination}"
         if call.account.find(base.ROUTE, id, region=call.region):
-            raise AwsError("EC2", "CreateRoute", "RouteAlreadyExists", f"The route identified by {destination} already exists.")
+            raise AwsError("EC2", "CreateRoute", "RouteAlreadyExists", ec2.ROUTE_ONCE(destination=destination))
         return Made(id, {"origin": "CreateRoute", "state": "active"})
 
 
@@ -145,7 +145,7 @@ class RouteTableAssociation(ResourceType):
         if subnet:
             existing_subnet(call, subnet, "AssociateRouteTable")
             if call.account.all(base.ROUTE_TABLE_ASSOCIATION, subnetId=subnet):
-                message = f"the specified association for route table {call.text('routeTableId')} conflicts with an existing association"
+                message = ec2.ONE_ROUTE_TABLE(id=call.text("routeTableId"))
                 raise AwsError("EC2", "AssociateRouteTable", "Resource.AlreadyAssociated", message)
         return Made(call.account.hex("rtbassoc", call.urn))
 

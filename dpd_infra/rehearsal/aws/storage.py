@@ -11,7 +11,9 @@ from dpd_infra.rehearsal.aws.base import name_problem
 from dpd_infra.rehearsal.errors import AwsError
 from dpd_infra.rehearsal.simulation import Call, Made, ResourceType
 from dpd_infra.rehearsal.wire import Asset
+from dpd_infra.rehearsal.world.rule import Said
 from dpd_infra.rehearsal.world.rules import account as rules
+from dpd_infra.rehearsal.world.rules import names
 
 WRITTEN_BY_AWS = "s3:object"
 """Type of the objects that a service wrote into a bucket, such as the operator's certificates."""
@@ -24,14 +26,13 @@ class Bucket(ResourceType):
     autoname = "bucket"
     regional = False
 
-    def check(self, call: Call) -> Mapping[str, str]:
-        return name_problem(call, "bucket", r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]", "3 to 63 lower-case letters, digits, dots or hyphens")
+    def check(self, call: Call) -> Mapping[str, Said]:
+        return name_problem(call, "bucket", r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]", names.BUCKET_NAME)
 
     def create(self, call: Call) -> Made:
         name = call.text("bucket")
         if call.account.find(base.BUCKET, name):
-            message = "Your previous request to create the named bucket succeeded and you already own it."
-            raise AwsError("S3", "CreateBucket", "BucketAlreadyOwnedByYou", message, status=409)
+            raise AwsError("S3", "CreateBucket", "BucketAlreadyOwnedByYou", names.BUCKET_IS_FREE(), status=409)
         return Made(
             name,
             {
@@ -55,7 +56,7 @@ class Bucket(ResourceType):
 def _existing_bucket(call: Call, operation: str) -> str:
     name = call.text("bucket")
     if call.account.find(base.BUCKET, name) is None:
-        raise AwsError("S3", operation, "NoSuchBucket", "The specified bucket does not exist", status=404)
+        raise AwsError("S3", operation, "NoSuchBucket", names.BUCKET_IS_THERE(), status=404)
     return name
 
 

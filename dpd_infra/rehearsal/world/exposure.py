@@ -12,6 +12,7 @@ from dpd_infra.rehearsal.world.hyperpod_network import reaches_s3
 from dpd_infra.rehearsal.world.interfaces import free
 from dpd_infra.rehearsal.world.made import LOAD_BALANCER, SAGEMAKER_ENDPOINT
 from dpd_infra.rehearsal.world.nodes import ZONE_LABEL, Node, groups_on
+from dpd_infra.rehearsal.world.rule import Said
 from dpd_infra.rehearsal.world.rules import kubernetes as rules
 
 INTERNAL_TAG = "kubernetes.io/role/internal-elb"
@@ -27,15 +28,15 @@ def problem(
     spec: Mapping[str, Any],
     nodes: Sequence[Node],
     subnets: Sequence[Resource],
-) -> str:
-    """Why an endpoint whose pods run does not become ready, or an empty text."""
+) -> Said | None:
+    """Why an endpoint whose pods run does not become ready, or None."""
     name = str(spec.get("endpointName") or "").lower()
     checks = (
         _mount(account, eks, spec),
         _load_balancer(account, eks, addon, key, nodes, subnets),
-        _sagemaker(account, eks, addon, key, name) if name else "",
+        _sagemaker(account, eks, addon, key, name) if name else None,
     )
-    return next((text for text in checks if text), "")
+    return next((text for text in checks if text), None)
 
 
 def load_balancer_subnets(account: SimulatedAccount, eks: Resource) -> list[Resource]:
@@ -59,20 +60,20 @@ def _is_tagged(account: SimulatedAccount, subnet: Resource) -> bool:
     return str(tags.get(INTERNAL_TAG)) == "1"
 
 
-def _mount(account: SimulatedAccount, eks: Resource, spec: Mapping[str, Any]) -> str:
+def _mount(account: SimulatedAccount, eks: Resource, spec: Mapping[str, Any]) -> Said | None:
     """The S3 driver's role, where the model is in a bucket and the driver is a program's own add-on."""
     if (spec.get("modelSourceConfig") or {}).get("modelSourceType") != "s3":
-        return ""
+        return None
     driver = account.first(base.ADDON, clusterName=eks.id, addonName="aws-mountpoint-s3-csi-driver")
     if driver is None or not driver.urn:
-        return ""
+        return None
     role = account.first(base.ROLE, arn=_pod_identity_role(account, eks, driver))
     if role is None:
         arn = str(driver.outputs.get("serviceAccountRoleArn") or "")
         role = account.first(base.ROLE, arn=arn) if operators.takes_role(account, eks, arn, operators.S3_DRIVER) else None
     if role is None:
         return rules.DRIVER_ROLE(account=operators.S3_DRIVER)
-    return "" if _allows(account, role, "s3:GetObject") else rules.DRIVER_PERMISSIONS(account=operators.S3_DRIVER)
+    return None if _allows(account, role, "s3:GetObject") else rules.DRIVER_PERMISSIONS(account=operators.S3_DRIVER)
 
 
 def _pod_identity_role(account: SimulatedAccount, eks: Resource, driver: Resource) -> str:
@@ -92,7 +93,7 @@ def _allows(account: SimulatedAccount, role: Resource, action: str) -> bool:
 
 def _load_balancer(
     account: SimulatedAccount, eks: Resource, addon: Resource, key: str, nodes: Sequence[Node], subnets: Sequence[Resource]
-) -> str:
+) -> Said | None:
     values = operators.values_of(addon)
     if addon.urn and values and operators.value(values, "alb.enabled", default=True) is not False:
         arn = str(operators.value(values, "alb.serviceAccount.roleArn", ""))
@@ -108,10 +109,10 @@ def _load_balancer(
     for subnet in subnets if not has_one else []:
         if free(account, subnet) < ADDRESSES:
             return rules.LOAD_BALANCER_ADDRESSES(subnet=subnet.id)
-    return ""
+    return None
 
 
-def _sagemaker(account: SimulatedAccount, eks: Resource, addon: Resource, key: str, name: str) -> str:
+def _sagemaker(account: SimulatedAccount, eks: Resource, addon: Resource, key: str, name: str) -> Said | None:
     taken = account.find(SAGEMAKER_ENDPOINT, name, region=eks.region)
     if taken is not None and (taken.outputs.get("cluster"), taken.outputs.get("madeFor")) != (eks.id, key):
         return rules.ENDPOINT_NAME(arn=f"arn:aws:sagemaker:{eks.region}:{account.id}:endpoint/{name}")
@@ -123,4 +124,4 @@ def _sagemaker(account: SimulatedAccount, eks: Resource, addon: Resource, key: s
     known = [account.find(base.SUBNET, subnet, region=eks.region) for subnet in used]
     if any(subnet is not None and not reaches_s3(account, subnet) for subnet in known):
         return rules.CERTIFICATE_ROUTE()
-    return ""
+    return None

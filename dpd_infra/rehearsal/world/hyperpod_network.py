@@ -39,10 +39,8 @@ def check(call: Call, eks: Resource, candidate: Resource) -> None:
             _efa(call, group)
 
 
-def _refused(code: str, message: str) -> SimulatedError:
-    error = SimulatedError(f'operation CREATE failed with "{code}": {message}')
-    error.rule = message.rule if isinstance(message, Said) else None
-    return error
+def _refused(code: str, message: Said) -> SimulatedError:
+    return SimulatedError(message.within(f'operation CREATE failed with "{code}": {message}'))
 
 
 def _networks(properties: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
@@ -102,15 +100,28 @@ def opens_to_itself(account: SimulatedAccount, region: str, group: str) -> bool:
 
 
 def has_nat(account: SimulatedAccount, subnet: Resource) -> bool:
-    """Whether a subnet's default route leads through NAT or a transit gateway."""
+    """Whether a subnet's default route leads through a transit gateway, or through NAT to the internet."""
+    ways = _default_routes(account, subnet)
+    return any(way.get("transitGatewayId") for way in ways) or any(_is_public(account, subnet.region, way.get("natGatewayId")) for way in ways)
+
+
+def _is_public(account: SimulatedAccount, region: str, gateway: object) -> bool:
+    """Whether a NAT gateway's own subnet leads to an internet gateway (VPC user guide, NAT gateways); one that was found here does."""
+    if not gateway:
+        return False
+    made = account.find(base.NAT_GATEWAY, str(gateway), region=region)
+    subnet = account.find(base.SUBNET, str(made.outputs["subnetId"]), region=region) if made else None
+    return subnet is None or any(way.get("gatewayId") for way in _default_routes(account, subnet))
+
+
+def _default_routes(account: SimulatedAccount, subnet: Resource) -> list[Mapping[str, Any]]:
     table = _table(account, subnet)
     if table is None:
-        return False
-    routes = account.all(base.ROUTE, routeTableId=table, destinationCidrBlock="0.0.0.0/0")
+        return []
     made = account.find(base.ROUTE_TABLE, table, region=subnet.region)
-    inline = [route for route in (made.outputs.get("routes") or [] if made else []) if route.get("cidrBlock") == "0.0.0.0/0"]
-    ways = [*(route.outputs for route in routes), *inline]
-    return any(way.get("natGatewayId") or way.get("transitGatewayId") for way in ways)
+    inline = (made.outputs.get("routes") or []) if made else []
+    routes = [route.outputs for route in account.all(base.ROUTE, routeTableId=table, destinationCidrBlock="0.0.0.0/0")]
+    return [*routes, *(route for route in inline if route.get("cidrBlock") == "0.0.0.0/0")]
 
 
 def reaches_s3(account: SimulatedAccount, subnet: Resource) -> bool:

@@ -3,15 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 from dpd_infra.catalog.sources import Source
 
+ASSUMED = Source("assumed", "no document that this project knows says it")
+"""The source of a rule that is plain to whoever uses the service and that no document states."""
 
-class Said(str):  # noqa: SLOT000 - it carries the rule
-    """A message that remembers the rule it tells of."""
 
-    rule: WorldRule | None = None
+class Said(str):
+    """A message that remembers the rule it tells of: nothing else can be refused with."""
+
+    __slots__ = ("rule",)
+
+    rule: WorldRule
+
+    def __new__(cls, text: str, rule: WorldRule) -> Self:
+        said = super().__new__(cls, text)
+        said.rule = rule
+        return said
+
+    def within(self, text: str) -> Said:
+        """A longer text about the same breach."""
+        return Said(text, self.rule)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,12 +39,14 @@ class WorldRule:
     message: str
     """What it answers; `{names}` are filled in."""
     source: Source
+    """Where the rule was read, and the message where it is verbatim; `ASSUMED` where no document has it."""
     verbatim: bool = True
     """Whether the message is the service's own, as a source quotes it. One that is not ends with a remark that says so."""
 
     def __call__(self, **values: Any) -> Said:
         """The message with its values."""
         text = self.message.format(**values)
-        said = Said(text if self.verbatim else f"{text} (in the rehearsal's words, after: {self.source.title})")
-        said.rule = self
-        return said
+        if self.verbatim:
+            return Said(text, self)
+        whence = "assumed" if self.source is ASSUMED else f"after: {self.source.title}"
+        return Said(f"{text} (in the rehearsal's words, {whence})", self)

@@ -24,6 +24,13 @@ NAME_IS_FREE = WorldRule(
     "Resource of type 'AWS::SageMaker::Cluster' with identifier '{name}' already exists.",
     AWS_NATIVE_CLUSTER,
 )
+NAME_FORM = WorldRule(
+    "hyperpod-name-form",
+    "A cluster's name has 1 to 63 letters, digits or inner hyphens.",
+    "invalid value for {property} (1 to 63 letters, digits or inner hyphens): {value}",
+    CREATE_CLUSTER_API,
+    verbatim=False,
+)
 EKS_EXISTS = WorldRule(
     "hyperpod-eks", "The EKS cluster exists.", "EKS cluster {arn} does not exist.", EKS_PREREQUISITES_GUIDE, verbatim=False
 )
@@ -65,8 +72,8 @@ SUBNET_IN_VPC = WorldRule(
 WAY_OUT = WorldRule(
     "hyperpod-way-out",
     "Nodes stand in private subnets and reach AWS's services, through NAT or interface endpoints.",
-    "Instances in subnet {subnet} could not reach the service: its route table has no default route through a NAT gateway, and the VPC "
-    "lacks interface endpoints.",
+    "Instances in subnet {subnet} could not reach the service: its route table has no default route through a NAT gateway to the internet, and "
+    "the VPC lacks interface endpoints.",
     HYPERPOD_TERRAFORM,
     verbatim=False,
 )
