@@ -20,8 +20,8 @@ from dpd_infra.plan.sizing.buffer import (
 from dpd_infra.plan.sizing.kv_cache import kv_bytes_per_token
 from dpd_infra.plan.sizing.quantity import Unit, human
 from dpd_infra.render.auto_places import AUTO
+from dpd_infra.rules.environment import ENVIRONMENT, Variable
 from dpd_infra.rules.patches import set_flag, set_value, set_variable
-from dpd_infra.rules.reading import ENVIRONMENT, Variable
 from dpd_infra.rules.registry import rule
 from dpd_infra.rules.subject import EndpointSubject, Violation, once_an_endpoint, told_once
 from dpd_infra.rules.wording import buffer_size

@@ -10,9 +10,10 @@ from dpd_infra.plan.pieces import pieces
 from dpd_infra.plan.quantities import in_gib, quantity
 from dpd_infra.plan.sizing.buffer import minimum_pd_buffer_bytes
 from dpd_infra.rules.patches import set_value
-from dpd_infra.rules.reading import ServerReading, mapping, text
+from dpd_infra.rules.reading import ServerReading
 from dpd_infra.rules.registry import rule
 from dpd_infra.rules.subject import EndpointSubject, StackSubject, Violation, once_a_stack
+from dpd_infra.rules.values import mapping, text
 from dpd_infra.rules.wording import named
 from dpd_infra.spec.finding import Severity
 

@@ -16,7 +16,7 @@ from dpd_infra.catalog.sources import (
 from dpd_infra.plan.mirrors import is_reachable_closed, registry
 from dpd_infra.plan.pieces import pieces
 from dpd_infra.render.dependencies_values import plugin_images
-from dpd_infra.rules.network_rules import LOG_RETENTION_DAYS
+from dpd_infra.rules.control_plane_rules import LOG_RETENTION_DAYS
 from dpd_infra.rules.registry import rule
 from dpd_infra.rules.subject import EndpointSubject, StackSubject, Violation
 from dpd_infra.spec.finding import Severity

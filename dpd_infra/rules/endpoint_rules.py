@@ -22,9 +22,9 @@ from dpd_infra.catalog.sources import (
 from dpd_infra.plan.endpoint_names import routing_service_name
 from dpd_infra.rules.dpd_rules import version_place
 from dpd_infra.rules.patches import remove
-from dpd_infra.rules.reading import mapping, text
 from dpd_infra.rules.registry import rule
 from dpd_infra.rules.subject import EndpointSubject, StackSubject, Violation
+from dpd_infra.rules.values import mapping, text
 from dpd_infra.spec.finding import Path, Severity
 from dpd_infra.spec.silence_annotation import SILENCE_ANNOTATION, read_silences
 

@@ -15,10 +15,11 @@ from dpd_infra.catalog.sources import (
     PYTHON_DOCS,
     thread,
 )
+from dpd_infra.rules.environment import ENVIRONMENT, Variable
 from dpd_infra.rules.patches import remove_variable, set_variable
-from dpd_infra.rules.reading import ENVIRONMENT, Variable, mapping
 from dpd_infra.rules.registry import rule
 from dpd_infra.rules.subject import EndpointSubject, Violation
+from dpd_infra.rules.values import mapping
 from dpd_infra.spec.finding import Patch, Severity
 
 HASH_SEED = "PYTHONHASHSEED"

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from dpd_infra.catalog.images import DPD_IMAGE_PARTS, HYPERPOD_VLLM, LMCACHE_VLLM, WORKER_IMAGES, worker_image
 from dpd_infra.catalog.sources import DPD_BLOG, DPD_GUIDE, DPD_TROUBLESHOOTING
 from dpd_infra.rules.patches import set_value
-from dpd_infra.rules.reading import count, mapping
 from dpd_infra.rules.registry import rule
 from dpd_infra.rules.subject import EndpointSubject, Violation
+from dpd_infra.rules.values import count, mapping
 from dpd_infra.spec.finding import Severity
 
 LEAST_BILLIONS = 70

@@ -1,4 +1,4 @@
-"""Rules on instance groups, add-ons and the operator: what keeps nodes from joining or pods from being scheduled."""
+"""Rules on instance groups: what keeps nodes from joining or pods from being scheduled."""
 
 from __future__ import annotations
 
@@ -6,21 +6,17 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from dpd_infra.catalog.addons import CERT_MANAGER, FSX_CSI, METRICS_SERVER, OPERATOR_POD_SLOTS, S3_CSI
+from dpd_infra.catalog.addons import OPERATOR_POD_SLOTS
 from dpd_infra.catalog.sources import (
     CONSOLE_TROUBLESHOOTING,
     CREATE_CLUSTER_API,
     EKS_PREREQUISITES_GUIDE,
     HYPERPOD_CHART,
-    INFERENCE_POLICY,
     KUBERNETES_DOCS,
     OPERATOR_CHART,
     OPERATOR_NOTES,
     PREREQUISITES_GUIDE,
-    SETUP_GUIDE,
 )
-from dpd_infra.plan.addon_versions import below_minimum
-from dpd_infra.plan.names import TLS_BUCKET_PREFIX
 from dpd_infra.plan.pieces import gpu_zone
 from dpd_infra.rules.registry import rule
 from dpd_infra.rules.subject import StackSubject, Violation
@@ -227,47 +223,6 @@ def arns_in_region(stack: StackSubject) -> Iterator[Violation]:
             yield Violation(
                 stack.at(*path), f"the ARN is of {arn.split(':')[3]}, the stack is in {region}", f"name one of {region}", value=arn
             )
-
-
-@rule(
-    "DPD530",
-    "The add-ons the operator needs meet their minimums",
-    severity=Severity.ERROR,
-    why="The operator's init container tests for the CSI drivers and cert-manager and its add-on fails to install on older ones.",
-    sources=(SETUP_GUIDE,),
-)
-def node_addon_versions(stack: StackSubject) -> Iterator[Violation]:
-    """A version below the minimum."""
-    if stack.platform is None:
-        return
-    addons = stack.platform.addons
-    for key, version, addon in (
-        ("certManagerVersion", addons.cert_manager_version, CERT_MANAGER),
-        ("s3CsiVersion", addons.s3_csi_version, S3_CSI),
-        ("fsxCsiVersion", addons.fsx_csi_version, FSX_CSI),
-        ("metricsServerVersion", addons.metrics_server_version, METRICS_SERVER),
-    ):
-        if problem := below_minimum(version, addon.minimum):
-            yield Violation(stack.at("addons", key), f"{addon.name} {problem}", f"write {addon.minimum} or later", value=version)
-
-
-@rule(
-    "DPD531",
-    "The certificate bucket has the name AWS's policy covers",
-    severity=Severity.WARNING,
-    why="AmazonSageMakerHyperPodInferenceAccess reaches hyperpod-tls* only; this library adds what another name needs, but AWS's own "
-    "updates of that policy will not.",
-    sources=(INFERENCE_POLICY,),
-)
-def tls_bucket_name(stack: StackSubject) -> Iterator[Violation]:
-    """A bucket without the prefix."""
-    if stack.platform and (name := stack.platform.operator.tls_bucket) and not name.startswith(TLS_BUCKET_PREFIX):
-        yield Violation(
-            stack.at("operator", "tlsBucket"),
-            f"{name} does not begin with {TLS_BUCKET_PREFIX}",
-            f"rename it {TLS_BUCKET_PREFIX}…, or leave it out",
-            value=name,
-        )
 
 
 @rule(

@@ -6,8 +6,9 @@ from typing import Any
 
 from dpd_infra.plan.worker_args import Flag
 from dpd_infra.render.provenance import OriginKind
-from dpd_infra.rules.reading import ENVIRONMENT, entries
+from dpd_infra.rules.environment import ENVIRONMENT
 from dpd_infra.rules.subject import EndpointSubject
+from dpd_infra.rules.values import entries
 from dpd_infra.spec.finding import Patch, Path
 
 SHORT_ENVIRONMENT: Path = ("worker", "environment")

@@ -19,9 +19,9 @@ from dpd_infra.plan.pieces import gpu_zone
 from dpd_infra.render.endpoint_roles import INSTANCE_TYPE_LABEL
 from dpd_infra.rules.demand import Demand, demands
 from dpd_infra.rules.patches import remove, set_value
-from dpd_infra.rules.reading import mapping
 from dpd_infra.rules.registry import rule
 from dpd_infra.rules.subject import EndpointSubject, Violation
+from dpd_infra.rules.values import mapping
 from dpd_infra.rules.wording import named
 from dpd_infra.spec.finding import Severity
 

@@ -1,4 +1,4 @@
-"""Rules on what a platform's parts ask of each other: pod slots, the EFA plugin, the operator's roles, keys, and the region."""
+"""Rules on what a platform's parts ask of each other: add-ons, pod slots, the EFA plugin, the operator's roles, keys, and the region."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from dpd_infra.catalog.addons import CONTROL_PLANE_ADDONS, OPERATOR_POD_SLOTS
+from dpd_infra.catalog.addons import CERT_MANAGER, CONTROL_PLANE_ADDONS, FSX_CSI, METRICS_SERVER, OPERATOR_POD_SLOTS, S3_CSI
 from dpd_infra.catalog.node_sizes import node_size
 from dpd_infra.catalog.operator_regions import OPERATOR_REGIONS
 from dpd_infra.catalog.regions import REGIONS, is_misspelt, near_region
@@ -15,6 +15,7 @@ from dpd_infra.catalog.sources import (
     CONSOLE_TROUBLESHOOTING,
     CUSTOMER_KEYS_GUIDE,
     HYPERPOD_TERRAFORM,
+    INFERENCE_POLICY,
     OPERATOR_CHART,
     OPERATOR_NOTES,
     RELEASE_NOTES,
@@ -22,6 +23,8 @@ from dpd_infra.catalog.sources import (
     VPC_CNI_LIMITS,
     thread,
 )
+from dpd_infra.plan.addon_versions import below_minimum
+from dpd_infra.plan.names import TLS_BUCKET_PREFIX
 from dpd_infra.plan.pieces import pieces
 from dpd_infra.render.addon_values import render_operator_configuration
 from dpd_infra.rules.registry import rule
@@ -219,3 +222,44 @@ def volume_keys_are_continuous(stack: StackSubject) -> Iterator[Violation]:
                 value=group.spec.volume_key_arn,
                 related=(stack.at("cluster", "continuousProvisioning"),),
             )
+
+
+@rule(
+    "DPD530",
+    "The add-ons the operator needs meet their minimums",
+    severity=Severity.ERROR,
+    why="The operator's init container tests for the CSI drivers and cert-manager and its add-on fails to install on older ones.",
+    sources=(SETUP_GUIDE,),
+)
+def node_addon_versions(stack: StackSubject) -> Iterator[Violation]:
+    """A version below the minimum."""
+    if stack.platform is None:
+        return
+    addons = stack.platform.addons
+    for key, version, addon in (
+        ("certManagerVersion", addons.cert_manager_version, CERT_MANAGER),
+        ("s3CsiVersion", addons.s3_csi_version, S3_CSI),
+        ("fsxCsiVersion", addons.fsx_csi_version, FSX_CSI),
+        ("metricsServerVersion", addons.metrics_server_version, METRICS_SERVER),
+    ):
+        if problem := below_minimum(version, addon.minimum):
+            yield Violation(stack.at("addons", key), f"{addon.name} {problem}", f"write {addon.minimum} or later", value=version)
+
+
+@rule(
+    "DPD531",
+    "The certificate bucket has the name AWS's policy covers",
+    severity=Severity.WARNING,
+    why="AmazonSageMakerHyperPodInferenceAccess reaches hyperpod-tls* only; this library adds what another name needs, but AWS's own "
+    "updates of that policy will not.",
+    sources=(INFERENCE_POLICY,),
+)
+def tls_bucket_name(stack: StackSubject) -> Iterator[Violation]:
+    """A bucket without the prefix."""
+    if stack.platform and (name := stack.platform.operator.tls_bucket) and not name.startswith(TLS_BUCKET_PREFIX):
+        yield Violation(
+            stack.at("operator", "tlsBucket"),
+            f"{name} does not begin with {TLS_BUCKET_PREFIX}",
+            f"rename it {TLS_BUCKET_PREFIX}…, or leave it out",
+            value=name,
+        )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
@@ -20,6 +19,8 @@ from dpd_infra.plan.sizing.buffer import CHUNK_TOKENS
 from dpd_infra.plan.sizing.memory import DEFAULT_MAX_NUM_BATCHED_TOKENS
 from dpd_infra.plan.worker_args import Flag, WorkerArgs, server_args
 from dpd_infra.render.endpoint_roles import EFA_RESOURCE, GPU_RESOURCE, INSTANCE_TYPE_LABEL
+from dpd_infra.rules.environment import Variable
+from dpd_infra.rules.values import count, entries, mapping, text
 from dpd_infra.spec.finding import Path
 from dpd_infra.spec.vocabulary import Role
 
@@ -29,59 +30,8 @@ PREFILL_SEQUENCES, DECODE_SEQUENCES = 16, 32
 DEFAULT_MAX_REPLICAS = 5
 """autoScalingSpec.maxReplicaCount where nothing is said (CRD)."""
 
-ENVIRONMENT: Path = ("spec", "worker", "environmentVariables")
-
 _ROLE_PATHS: dict[Role, Path] = {Role.PREFILL: ("spec", "pdSpec", "prefillSpec"), Role.DECODE: ("spec", "pdSpec", "decodingSpec")}
 _SCALING_KEYS = {Role.PREFILL: "prefillAutoScaling", Role.DECODE: "decodingAutoScaling"}
-_INTEGER = re.compile(r"[+-]?\d{1,18}")
-
-
-_NOTHING: Mapping[str, Any] = {}
-
-
-def mapping(value: Any) -> Mapping[str, Any]:
-    """The value where it is an object, else an empty one."""
-    return value if isinstance(value, dict) else _NOTHING
-
-
-def entries(value: Any) -> list[Any]:
-    """The value where it is a list, else an empty one."""
-    return value if isinstance(value, list) else []
-
-
-def text(value: Any) -> str:
-    """The value where it is text, else none."""
-    return value if isinstance(value, str) else ""
-
-
-def count(value: Any) -> int | None:
-    """The value where it is an integer of 64 bits, else None."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63 else None
-
-
-@dataclass(frozen=True, slots=True)
-class Variable:
-    """One environment variable of the worker."""
-
-    name: str
-    value: str | None
-    """Its text; None where it comes from a Secret, a ConfigMap or the pod."""
-    index: int
-
-    @property
-    def path(self) -> Path:
-        """Where its value stands."""
-        return (*ENVIRONMENT, self.index, "value")
-
-    @property
-    def integer(self) -> int | None:
-        """The value as an integer; None where it is none."""
-        return int(self.value) if self.value is not None and _INTEGER.fullmatch(self.value.strip()) else None
-
-    @property
-    def is_true(self) -> bool:
-        """What LMCache's own converter takes for true."""
-        return (self.value or "").strip().lower() in {"true", "1", "yes", "on"}
 
 
 @dataclass(frozen=True)
@@ -322,6 +272,3 @@ class ManifestReading:
 
 def _some(value: Any) -> Mapping[str, Any] | None:
     return value if isinstance(value, dict) else None
-
-
-__all__ = ["ManifestReading", "ServerReading", "Variable", "count", "entries", "mapping", "text"]

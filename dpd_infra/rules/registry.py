@@ -15,12 +15,14 @@ from dpd_infra.spec.finding import Severity
 
 PLATFORM_MODULES = (
     "network_rules",
+    "control_plane_rules",
     "group_rules",
     "platform_rules",
     "estate_rules",
     "closed_rules",
     "team_rules",
     "upgrade_rules",
+    "upgrade_endpoint_rules",
     "upgrade_generation_rules",
 )
 """Those that say nothing of an endpoint whose operator and platform are not known: a raw manifest does without loading them."""

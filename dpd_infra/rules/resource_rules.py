@@ -14,9 +14,9 @@ from dpd_infra.catalog.sources import (
 )
 from dpd_infra.plan.quantities import in_gib, quantity
 from dpd_infra.render.endpoint_roles import EFA_RESOURCE, GPU_RESOURCE
-from dpd_infra.rules.reading import mapping
 from dpd_infra.rules.registry import rule
 from dpd_infra.rules.subject import EndpointSubject, Violation
+from dpd_infra.rules.values import mapping
 from dpd_infra.spec.finding import Severity
 
 _GIB = 2**30

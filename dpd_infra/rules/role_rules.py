@@ -10,9 +10,9 @@ from dpd_infra.plan.sizing.kv_cache import tensor_parallel_problems
 from dpd_infra.plan.worker_args import Flag
 from dpd_infra.render.endpoint_roles import GPU_RESOURCE
 from dpd_infra.rules.patches import remove, set_flag, set_value
-from dpd_infra.rules.reading import mapping
 from dpd_infra.rules.registry import rule
 from dpd_infra.rules.subject import EndpointSubject, Violation
+from dpd_infra.rules.values import mapping
 from dpd_infra.rules.wording import as_flag
 from dpd_infra.spec.finding import Severity
 

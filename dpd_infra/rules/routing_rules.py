@@ -8,9 +8,9 @@ from dpd_infra.catalog.images import worker_image
 from dpd_infra.catalog.operator_releases import AddonVersion
 from dpd_infra.catalog.sources import CACHING_ROUTING_GUIDE, CRD_3_2, DPD_BLOG, DPD_GUIDE, DPD_TROUBLESHOOTING, GATEWAY_GUIDE, thread
 from dpd_infra.rules.patches import set_value
-from dpd_infra.rules.reading import count, mapping, text
 from dpd_infra.rules.registry import rule
 from dpd_infra.rules.subject import EndpointSubject, Violation
+from dpd_infra.rules.values import count, mapping, text
 from dpd_infra.rules.wording import named
 from dpd_infra.spec.finding import Severity
 

@@ -8,9 +8,10 @@ from typing import Any
 
 from dpd_infra.catalog.sources import CRD_3_2, DPD_BLOG, KEDA_DOCS, VLLM, thread
 from dpd_infra.rules.patches import set_value
-from dpd_infra.rules.reading import DEFAULT_MAX_REPLICAS, count, entries, mapping, text
+from dpd_infra.rules.reading import DEFAULT_MAX_REPLICAS
 from dpd_infra.rules.registry import rule
 from dpd_infra.rules.subject import EndpointSubject, Violation
+from dpd_infra.rules.values import count, entries, mapping, text
 from dpd_infra.spec.finding import Path, Severity
 
 _TRIGGERS = {"cloudWatchTrigger": "cloudWatchTriggerList", "prometheusTrigger": "prometheusTriggerList"}

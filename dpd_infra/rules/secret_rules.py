@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dpd_infra.catalog.sources import DEPLOY_GUIDE, KUBERNETES_DOCS
-from dpd_infra.rules.reading import ENVIRONMENT, entries, mapping, text
+from dpd_infra.rules.environment import ENVIRONMENT
 from dpd_infra.rules.registry import rule
 from dpd_infra.rules.secret_text import has_known_secret, is_plain, is_secret_flag, is_secret_variable, looks_random
 from dpd_infra.rules.subject import EndpointSubject, Violation
+from dpd_infra.rules.values import entries, mapping, text
 from dpd_infra.spec.finding import Path, Severity
 
 _DEEPEST = 100

@@ -8,9 +8,9 @@ from dpd_infra.catalog.images import worker_image
 from dpd_infra.catalog.sources import CACHING_ROUTING_GUIDE, CRD_3_2, DJL_SERVING, DPD_GUIDE, KUBERNETES_DOCS, PUBLIC_SAMPLES, VLLM
 from dpd_infra.plan.worker_args import Flag
 from dpd_infra.rules.patches import set_flag, set_value
-from dpd_infra.rules.reading import count, mapping, text
 from dpd_infra.rules.registry import rule
 from dpd_infra.rules.subject import EndpointSubject, Violation, told_once
+from dpd_infra.rules.values import count, mapping, text
 from dpd_infra.rules.wording import named
 from dpd_infra.spec.finding import Path, Severity
 

@@ -16,9 +16,9 @@ from dpd_infra.catalog.sources import (
 )
 from dpd_infra.plan.pieces import pieces
 from dpd_infra.rules.patches import set_value
-from dpd_infra.rules.reading import entries, mapping, text
 from dpd_infra.rules.registry import rule
 from dpd_infra.rules.subject import EndpointSubject, Violation
+from dpd_infra.rules.values import entries, mapping, text
 from dpd_infra.spec.finding import Path, Severity
 from dpd_infra.spec.vocabulary import RESERVED_VOLUME_NAMES
 

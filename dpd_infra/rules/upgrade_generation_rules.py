@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dpd_infra.catalog.sources import CRD_3_2, DESIGN_NOTE, DPD_GUIDE, KUBERNETES_DOCS
 from dpd_infra.plan.endpoint_names import generation_name
 from dpd_infra.rules.demand import demands
-from dpd_infra.rules.reading import text
 from dpd_infra.rules.registry import rule
 from dpd_infra.rules.subject import EndpointSubject, Violation
+from dpd_infra.rules.values import text
 from dpd_infra.rules.wide_subjects import UpgradeSubject, both_endpoints, is_made_anew, keeps_sagemaker_name
 from dpd_infra.spec.endpoint.change import ChangeMode
 from dpd_infra.spec.finding import Severity
