@@ -96,8 +96,12 @@ class RawPlatform:
         public = aws.ec2.Subnet("public", vpc_id=self.vpc.id, cidr_block=f"{prefix}.0.0/24", availability_zone=f"{REGION}a")
         eip = aws.ec2.Eip("eip", domain="vpc", opts=pulumi.ResourceOptions(depends_on=[gateway]))
         nat = aws.ec2.NatGateway("nat", subnet_id=public.id, allocation_id=eip.id, opts=pulumi.ResourceOptions(depends_on=[gateway]))
+        # NAT leads somewhere when its own subnet does.
+        way_out = aws.ec2.RouteTable("public", vpc_id=self.vpc.id)
+        association = aws.ec2.RouteTableAssociation("public", subnet_id=public.id, route_table_id=way_out.id)
+        default = aws.ec2.Route("public", route_table_id=way_out.id, destination_cidr_block="0.0.0.0/0", gateway_id=gateway.id)
         self.subnets = []
-        self.routes: list[pulumi.Resource] = []
+        self.routes: list[pulumi.Resource] = [association, default]
         for index, zone in enumerate("ab"):
             block = f"{prefix}.{64 * (index + 1)}.0/{self.subnet_size}"
             tags = {"kubernetes.io/role/internal-elb": "1"} if zone in self.tagged_zones else None
