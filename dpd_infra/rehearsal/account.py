@@ -200,7 +200,7 @@ class SimulatedAccount:
         """Every resource of these types whose outputs have these values."""
         return [
             resource
-            for resource in self._resources.values()
+            for resource in self
             if resource.type in tokens and all(resource.outputs.get(key) == value for key, value in outputs.items())
         ]
 
@@ -211,9 +211,10 @@ class SimulatedAccount:
 
     def in_cluster(self, cluster: str, token: str | None = None) -> list[Resource]:
         """What lives in one EKS cluster's Kubernetes."""
-        return [item for item in self._resources.values() if item.cluster == cluster and token in (None, item.type)]
+        return [item for item in self if item.cluster == cluster and token in (None, item.type)]
 
     def __iter__(self) -> Iterator[Resource]:
+        # Providers are configured while resources are made: what is there now, not what comes meanwhile.
         return iter(list(self._resources.values()))
 
     def __bool__(self) -> bool:

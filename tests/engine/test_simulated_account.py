@@ -9,6 +9,7 @@ import pulumi_kubernetes as k8s
 import pytest
 
 from dpd_infra.rehearsal import Failure, OperatorBehaviour, RehearsalFailed, SimulatedAccount
+from dpd_infra.rehearsal.account import Resource
 from tests.engine.conftest import MakeProject
 from tests.engine.harness import EngineProject
 from tests.engine.raw_platform import POLICY, TRUST, RawPlatform, kubeconfig, trust
@@ -354,3 +355,34 @@ def test_who_calls_and_where_can_be_asked(engine: MakeProject) -> None:
     assert outputs["zones"] == ["us-east-2a", "us-east-2b", "us-east-2c"]
     assert outputs["tags"] == {"team": "inference", "own": "tag"}
     assert outputs["bucketRegion"] == "us-west-2"
+
+
+def test_who_calls_is_the_assumed_role_with_its_path(engine: MakeProject) -> None:
+    role = "arn:aws:iam::111122223333:role/teams/deployer"
+
+    def program() -> None:
+        assumed = aws.Provider(
+            "assumed",
+            region="us-east-2",
+            assume_roles=[aws.ProviderAssumeRoleArgs(role_arn=arn) for arn in ("arn:aws:iam::111122223333:role/hub", role)],
+        )
+        options = pulumi.InvokeOptions(provider=assumed)
+        caller = aws.get_caller_identity_output(opts=pulumi.InvokeOutputOptions(provider=assumed))
+        pulumi.export("caller", caller.arn)
+        pulumi.export("role", caller.arn.apply(lambda arn: aws.iam.get_session_context(arn=arn, opts=options).issuer_arn))
+
+    outputs = engine(program).up().outputs
+    assert outputs == {"caller": "arn:aws:sts::111122223333:assumed-role/deployer/session", "role": role}
+
+
+def test_what_is_made_while_somebody_reads_does_not_disturb_the_reader() -> None:
+    account = SimulatedAccount()
+
+    class MakesMore(dict[str, str]):
+        def get(self, key: str, default: object = None) -> object:  # pyright: ignore[reportIncompatibleMethodOverride]
+            account.add(Resource(HYPERPOD, f"made while reading {len(account)}", {}, {}))
+            return super().get(key, default)
+
+    for name in ("one", "two"):
+        account.add(Resource(HYPERPOD, name, {}, MakesMore(name=name)))
+    assert [item.id for item in account.all(HYPERPOD, name="two")] == ["two"]

@@ -499,6 +499,9 @@ def test_intelligent_routing_cannot_be_added_or_switched(platform: Made) -> None
     assert caught.value.rule is RULES["endpoint-routing-fixed"]
     endpoint.outputs["spec"] = {**spec, "intelligentRoutingSpec": {"enabled": True, "routingStrategy": "session"}}
     made.direct.update(endpoint, spec={**spec, "intelligentRoutingSpec": {"enabled": True, "routingStrategy": "prefixaware"}})
+    endpoint.outputs["spec"] = {**spec, "intelligentRoutingSpec": {"enabled": True}}
+    with pytest.raises(SimulatedError, match="cannot be added to or switched on an existing deployment"):
+        made.direct.update(endpoint, spec={key: value for key, value in spec.items() if key != "intelligentRoutingSpec"})
 
 
 def test_a_field_that_the_crd_does_not_have_is_refused_as_server_side_apply_does(platform: Made) -> None:

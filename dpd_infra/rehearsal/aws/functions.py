@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -18,8 +19,21 @@ from dpd_infra.rehearsal.world.rules import ec2, eks, names
 _SESSION = re.compile(r"^arn:(aws[\w-]*):sts::(\d{12}):assumed-role/([^/]+)/(.+)$")
 
 
+def _assumed(settings: Mapping[str, Any]) -> tuple[str, str] | None:
+    """The ARN of the role that the provider assumes, the last of a chain, and that of its session; None where it assumes none."""
+    roles = settings.get("assumeRoles") or []
+    chain = json.loads(roles) if isinstance(roles, str) else roles
+    if not chain:
+        return None
+    role = str(chain[-1]["roleArn"])
+    _, partition, _, _, number, path = role.split(":", 5)
+    return role, f"arn:{partition}:sts::{number}:assumed-role/{path.rsplit('/', 1)[-1]}/{chain[-1].get('sessionName') or 'session'}"
+
+
 def _caller_identity(account: SimulatedAccount, settings: Mapping[str, Any], arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-    return {"accountId": account.id, "arn": account.caller_arn, "userId": "AROAREHEARSAL:session", "id": account.id}
+    assumed = _assumed(settings)
+    arn = assumed[1] if assumed else account.caller_arn
+    return {"accountId": account.id, "arn": arn, "userId": "AROAREHEARSAL:session", "id": account.id}
 
 
 def _session_context(account: SimulatedAccount, settings: Mapping[str, Any], arguments: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -28,17 +42,11 @@ def _session_context(account: SimulatedAccount, settings: Mapping[str, Any], arg
     if session is None:
         return {"arn": arn, "id": arn, "issuerArn": arn, "issuerId": "", "issuerName": "", "sessionName": ""}
     partition, number, role, name = session.groups()
-    if arn == account.caller_arn:
-        # A session's ARN leaves out the role's path; IAM knows it.
-        return {
-            "arn": arn,
-            "id": arn,
-            "issuerArn": account.deployer_role_arn,
-            "issuerId": "AROAREHEARSAL",
-            "issuerName": role,
-            "sessionName": name,
-        }
-    issuer = f"arn:{partition}:iam::{number}:role/{role}"
+    # A session's ARN leaves out the role's path; IAM knows it.
+    whole = {account.caller_arn: account.deployer_role_arn}
+    if assumed := _assumed(settings):
+        whole[assumed[1]] = assumed[0]
+    issuer = whole.get(arn, f"arn:{partition}:iam::{number}:role/{role}")
     return {"arn": arn, "id": arn, "issuerArn": issuer, "issuerId": "AROAREHEARSAL", "issuerName": role, "sessionName": name}
 
 

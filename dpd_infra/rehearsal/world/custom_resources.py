@@ -80,9 +80,10 @@ def schema_problem(account: SimulatedAccount, cluster: str, item: Mapping[str, A
 def change_problem(old: Mapping[str, Any], new: Mapping[str, Any]) -> Said | None:
     """Which field of an endpoint cannot become what it is to be, or None."""
     before, after = _routing(old), _routing(new)
-    if after is not None and (before is None or before.get("enabled", False) is not after.get("enabled", False)):
-        return rules.ROUTING_FIXED()
-    return None
+    if before is None:
+        return rules.ROUTING_FIXED() if after is not None else None
+    # A block that is taken out takes `enabled` with it.
+    return rules.ROUTING_FIXED() if bool(before.get("enabled")) is not bool((after or {}).get("enabled")) else None
 
 
 def _routing(item: Mapping[str, Any]) -> Mapping[str, Any] | None:
