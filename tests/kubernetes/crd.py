@@ -42,7 +42,7 @@ def install_crd(client: Client) -> None:
 def stored(document: dict[str, Any], part: str = "spec") -> Any:
     """The spec, or the status, of a document as the server is to keep it: the CRD's defaults added, nulls left out, all else as it was."""
     version = str(document["apiVersion"]).rpartition("/")[2]
-    return _filled(copy.deepcopy(document[part]), raw_schema(version)["properties"][part])
+    return _filled(copy.deepcopy(document.get(part)), raw_schema(version)["properties"][part])
 
 
 def keeps(answer: Answer, document: dict[str, Any], part: str = "spec") -> bool:

@@ -52,8 +52,9 @@ class Problem:
 def validate_document(document: Any, release: str = HELD) -> list[Problem]:
     """Every problem of one document, ordered by place; empty where the API server would take it in a server-side apply, as Pulumi does.
 
-    Refused beyond that is what the server would store and the operator cannot read: a number beyond a field's 32 bits, and a status that
-    is not the CRD's, which an apply drops.
+    Refused beyond that is what the server would store and the operator cannot read: a number beyond a field's 32 bits, and a fraction so
+    near to an integer that the server takes it for one; and what an apply drops: a status that is not the CRD's, and a field that is null
+    in an object that has none.
 
     `release` is the operator release, `3.2` (`operator_releases.release_of(addon_version).operator`). The document's own apiVersion
     chooses v1 or v1alpha1. The document is not changed. Raises `KeyError` for a release that the catalog does not hold.
@@ -183,10 +184,10 @@ def _is_text(value: str) -> bool:
 
 
 def _typed(value: Any) -> Any:
-    """A value that tells 1 from true and from "1", which Python's `==` does not all do."""
+    """A value that tells 1 from true and from "1", which Python's `==` does not all do; 1 and 1.0 are one number."""
     if isinstance(value, list):
         return [_typed(item) for item in value]
-    return (type(value).__name__, value)
+    return ("number" if isinstance(value, (int, float)) and not isinstance(value, bool) else type(value).__name__, value)
 
 
 def _problems(error: jsonschema_rs.ValidationError, facts: CrdFacts) -> Iterator[Problem]:

@@ -109,7 +109,8 @@ def _list_type(_validator: Any, kind: str, instance: Any, schema: dict[str, Any]
     keys = schema.get("x-kubernetes-list-map-keys")
     seen: set[str] = set()
     for index, item in enumerate(instance):
-        mark = repr([item.get(key, defaults[key]) for key in keys]) if keys and isinstance(item, dict) else repr(item)
+        parts = [item.get(key, defaults[key]) for key in keys] if keys and isinstance(item, dict) else [item]
+        mark = repr([int(part) if isinstance(part, float) and part.is_integer() else part for part in parts])
         if mark in seen:
             yield ValidationError("an entry stands twice", path=[index], validator="duplicate")
         seen.add(mark)
