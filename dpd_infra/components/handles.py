@@ -39,7 +39,7 @@ class NetworkHandle:
     node_security_group_ids: pulumi.Input[list[str]]
     """What the nodes carry: the EFA group (all traffic to and from itself) and the group with the way out."""
     resources: tuple[pulumi.Resource, ...] = ()
-    """What must stand before a node starts: the NAT route, the S3 gateway endpoint, the security group rules."""
+    """What must stand before a node starts: the NAT route, the S3 gateway endpoint, the security group rules, the GPU subnet's routes."""
 
     def joined_to(self, control_plane: ControlPlaneHandle) -> NetworkHandle:
         """The same network, whose nodes also carry the EKS cluster's own group.

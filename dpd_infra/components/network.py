@@ -56,9 +56,11 @@ class Network(Component):
         subnets = self._subnets(plans)
         gpu = subnets["gpu"]
         private_table = self._route_table("private")
-        associations = [
-            self._association(plan.name, subnets[plan.name], private_table) for plan in plans if plan.kind is not SubnetKind.PUBLIC
-        ]
+        associations = {
+            plan.name: self._association(plan.name, subnets[plan.name], private_table)
+            for plan in plans
+            if plan.kind is not SubnetKind.PUBLIC
+        }
         if spec.egress is Egress.NAT:
             s3, ways, groups = self._open(plans, subnets, private_table, cluster_name)
         else:
@@ -77,7 +79,7 @@ class Network(Component):
             gpu_subnet_ids=pulumi.Output.all(gpu.id),
             control_plane_subnet_ids=self.control_plane_subnet_ids,
             node_security_group_ids=pulumi.Output.all(groups.efa.id, groups.nodes.id),
-            resources=(*ways, s3, *groups.rules, *associations),
+            resources=(*ways, s3, *groups.rules, associations["gpu"]),
         )
         self.register_outputs(
             {
@@ -163,8 +165,8 @@ class Network(Component):
         groups = node_security_groups(self, self._at, vpc_id=self.vpc.id, account=self._account, cluster_name=cluster_name, ways_out=ways)
         return s3, endpoints, groups
 
-    def _public_side(self, subnet: aws.ec2.Subnet) -> tuple[aws.ec2.RouteTable, tuple[pulumi.Resource, ...]]:
-        """The public route table, and what makes the subnet public."""
+    def _public_side(self, subnet: aws.ec2.Subnet) -> tuple[aws.ec2.RouteTable, tuple[aws.ec2.Route, aws.ec2.RouteTableAssociation]]:
+        """The public route table, and what makes the subnet public: its route to the internet, and the subnet's place at it."""
         gateway = aws.ec2.InternetGateway(
             f"{self._at}-internet", vpc_id=self.vpc.id, tags=aws_tags(self._account, "internet"), opts=self._child()
         )
@@ -179,18 +181,20 @@ class Network(Component):
         return table, (route, self._association("public", subnet, table))
 
     def _nat(
-        self, public: aws.ec2.Subnet, public_side: Sequence[pulumi.Resource], private: aws.ec2.RouteTable
+        self, public: aws.ec2.Subnet, public_side: tuple[aws.ec2.Route, aws.ec2.RouteTableAssociation], private: aws.ec2.RouteTable
     ) -> tuple[aws.ec2.Route, aws.ec2.Eip]:
         """The private table's route to NAT, and NAT's address: one NAT gateway, in the GPU zone, because all nodes are there."""
         # Both need the internet gateway without naming it (EC2: Gateway.NotAttached), on the way up and on the way down.
-        after_public = self._child(depends_on=public_side)
-        address = aws.ec2.Eip(f"{self._at}-nat-address", domain="vpc", tags=aws_tags(self._account, "nat"), opts=after_public)
+        to_internet = public_side[:1]
+        address = aws.ec2.Eip(
+            f"{self._at}-nat-address", domain="vpc", tags=aws_tags(self._account, "nat"), opts=self._child(depends_on=to_internet)
+        )
         nat = aws.ec2.NatGateway(
             f"{self._at}-nat",
             subnet_id=public.id,
             allocation_id=address.allocation_id,
             tags=aws_tags(self._account, "nat"),
-            opts=after_public,
+            opts=self._child(depends_on=public_side),
         )
         route = aws.ec2.Route(
             f"{self._at}-private-default",

@@ -83,16 +83,24 @@ def _said(resource: Registration) -> str:
 def _network_of_nodes(graph: OrderGraph, nodes: Registration) -> Iterator[Need]:
     if nodes.type != HYPERPOD:
         return
-    subnets, groups = graph.sources(nodes, "Subnet"), graph.sources(nodes, "SecurityGroup")
-    tables: set[str] = set()
-    for association in graph.of_kind("RouteTableAssociation"):
-        if subnets & set(association.property_dependencies.get("subnetId", ())):
-            tables |= graph.sources(association, "RouteTable")
-            yield association, "Nodes of a subnet without its routes reach nothing: they start before there is a way out.", VPC_USER_GUIDE
+    groups = graph.sources(nodes, "SecurityGroup")
     why = "Nodes fetch images and lifecycle scripts when they start: the way there has to be open."
-    for route in graph.of_kind("Route"):
-        if tables & set(route.property_dependencies.get("routeTableId", ())):
-            yield route, why, EKS_PREREQUISITES_GUIDE
+    tables: set[str] = set()
+    subnets, waiting = set[str](), graph.sources(nodes, "Subnet")
+    while waiting:
+        subnets |= waiting
+        gateways: set[str] = set()
+        for association in graph.of_kind("RouteTableAssociation"):
+            if waiting & set(association.property_dependencies.get("subnetId", ())):
+                tables |= graph.sources(association, "RouteTable")
+                lost = "Nodes of a subnet without its routes reach nothing: they start before there is a way out."
+                yield association, lost, VPC_USER_GUIDE
+        for route in graph.of_kind("Route"):
+            if tables & set(route.property_dependencies.get("routeTableId", ())):
+                gateways |= graph.sources(route, "NatGateway")
+                yield route, why, EKS_PREREQUISITES_GUIDE
+        # A NAT gateway leads nowhere before its own subnet does.
+        waiting = {urn for nat in graph.of_kind("NatGateway") if nat.urn in gateways for urn in graph.sources(nat, "Subnet")} - subnets
     vpcs = graph.reached(nodes, "Vpc")
     for endpoint in graph.of_kind("VpcEndpoint"):
         used = set(endpoint.property_dependencies.get("routeTableIds", ()))

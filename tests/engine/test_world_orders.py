@@ -19,7 +19,7 @@ from dpd_infra.catalog.sources import (
 )
 from dpd_infra.rehearsal.errors import SimulatedError
 from dpd_infra.rehearsal.world.rules import RULES
-from tests.engine.world_kit import Key, World, is_implied, make, without, without_edge
+from tests.engine.world_kit import Key, World, is_implied, make, still_waits, without, without_edge
 from tests.graph.recorder import Recorded
 from tests.graph.test_ordering import CONTRACTS, find, program
 
@@ -56,6 +56,8 @@ def outcome(
     rest.account.add(world.copy().made[key(later)])
     missing = [resource for resource in world.recording.custom if key(resource) in world.made and not is_there(world, rest, resource)]
     late = [resource for resource in missing if key(resource) != key(first)]
+    if take_away is without_edge:
+        late = [resource for resource in late if not still_waits(world, key(resource), key(first), without_edge=key(later))]
     for resource in late:
         try:
             rest.copy().direct.create(resource.type, resource.name, resource.inputs, timeout=3600)
@@ -119,16 +121,12 @@ DOCUMENTED: dict[tuple[str, str], Source] = {
     ("-cluster-cluster", "-lifecycle-on_create_main.sh"): HYPERPOD_TERRAFORM,
     ("-cluster-cluster", "-network-s3"): SETUP_GUIDE,
     ("-addons-aws-fsx-csi-driver", "-fsx-csi-permissions"): SETUP_GUIDE,
+    ("-addons-aws-fsx-csi-driver", "-addons-cert-manager"): HYPERPOD_TERRAFORM,
+    ("-addons-aws-mountpoint-s3-csi-driver", "-addons-cert-manager"): HYPERPOD_TERRAFORM,
+    ("-addons-metrics-server", "-addons-cert-manager"): HYPERPOD_TERRAFORM,
     ("-operator-addon", "-operator-execution-permissions"): SETUP_GUIDE,
     ("-operator-addon", "-operator-keda-permissions"): SETUP_GUIDE,
     ("-operator-addon", "-addons-metrics-server"): CLI_TROUBLESHOOTING,
-}
-
-OUR_OWN: dict[tuple[str, str], str] = {
-    # Waits that neither the world nor a document asks for, each with what it costs.
-    ("-network-nat-address", "-public-routes"): "seconds: the address waits with the NAT gateway for the whole public side",
-    ("-cluster-cluster", "-control-plane-a-routes"): "seconds: HyperPod waits for the network as a whole",
-    ("-cluster-cluster", "-control-plane-b-routes"): "seconds: HyperPod waits for the network as a whole",
 }
 
 
@@ -141,8 +139,7 @@ def test_every_wait_is_needed_by_the_world_or_by_a_document() -> None:
     found = waits(world)
     assert len(found) > 40
     unneeded = [(later, first) for later, first in found if not named(DOCUMENTED, later, first) and outcome(world, later, first) is None]
-    assert {(later.name, first.name) for later, first in unneeded if not named(OUR_OWN, later, first)} == set()
-    assert len(unneeded) == len(OUR_OWN), "what is in the list is still a wait of our own"
+    assert {(later.name, first.name) for later, first in unneeded} == set()
 
 
 def test_what_is_listed_as_documented_is_a_wait_that_the_world_lets_pass() -> None:
@@ -159,6 +156,8 @@ ENFORCED: dict[tuple[str, str], tuple[str, str]] = {
     ("network-efa-to-itself", "cluster-cluster"): (NOW, "hyperpod-efa-security-group"),
     ("network-nodes-to-anywhere", "cluster-cluster"): (NOW, "hyperpod-egress"),
     ("network-private-default", "cluster-cluster"): (NOW, "hyperpod-way-out"),
+    ("network-public-routes", "cluster-cluster"): (NOW, "hyperpod-way-out"),
+    ("network-gpu-routes", "cluster-cluster"): (NOW, "hyperpod-way-out"),
     ("control-plane-vpc-cni", "cluster-cluster"): (NOW, "hyperpod-vpc-cni"),
     ("dependencies-release", "cluster-cluster"): (NOW, "hyperpod-dependencies"),
     ("cluster-lifecycle-on_create.sh", "cluster-cluster"): (NOW, "hyperpod-lifecycle-script"),

@@ -199,17 +199,22 @@ def is_implied(world: World, later: Key, first: Key) -> bool:
     return first in _ancestors(world.recording, later, cut=first)
 
 
-def _ancestors(recording: Recording, of: Key, *, cut: Key | None = None) -> set[Key]:
-    """Everything that a resource waits for; `cut` is a direct wait that is left out."""
+def still_waits(world: World, resource: Key, first: Key, *, without_edge: Key) -> bool:
+    """Whether a resource waits for `first` though `without_edge` does not."""
+    return first in _ancestors(world.recording, resource, cut=first, cut_of=without_edge)
+
+
+def _ancestors(recording: Recording, of: Key, *, cut: Key | None = None, cut_of: Key | None = None) -> set[Key]:
+    """Everything that a resource waits for; `cut` is a direct wait that is left out: its own, or that of `cut_of`."""
     (start,) = (resource for resource in recording if (resource.type, resource.name) == of)
-    left = [urn for urn in (*start.dependencies, start.provider) if urn in recording and _key(recording, urn) != cut]
-    seen: set[str] = set()
+    left, seen = [start], set[str]()
     while left:
-        urn = left.pop()
-        if urn not in seen:
-            seen.add(urn)
-            resource = recording[urn]
-            left += [other for other in (*resource.dependencies, resource.provider) if other in recording]
+        resource = left.pop()
+        lost = cut if (resource.type, resource.name) == (cut_of or of) else None
+        for urn in (*resource.dependencies, resource.provider):
+            if urn in recording and urn not in seen and _key(recording, urn) != lost:
+                seen.add(urn)
+                left.append(recording[urn])
     return {_key(recording, urn) for urn in seen}
 
 
