@@ -23,6 +23,13 @@ class Said(str):
         said.rule = rule
         return said
 
+    def __deepcopy__(self, memo: dict[int, object]) -> Said:
+        # Accounts are copied, with the statuses in them; a rule is one.
+        return self
+
+    def __reduce__(self) -> tuple[type[str], tuple[str]]:
+        return str, (str(self),)
+
     def within(self, text: str) -> Said:
         """A longer text about the same breach."""
         return Said(text, self.rule)
