@@ -102,7 +102,7 @@ def opens_to_itself(account: SimulatedAccount, region: str, group: str) -> bool:
 def has_nat(account: SimulatedAccount, subnet: Resource) -> bool:
     """Whether a subnet's default route leads through a transit gateway, or through NAT to the internet."""
     ways = _default_routes(account, subnet)
-    return any(way.get("transitGatewayId") for way in ways) or any(_is_public(account, subnet.region, way.get("natGatewayId")) for way in ways)
+    return any(way.get("transitGatewayId") or _is_public(account, subnet.region, way.get("natGatewayId")) for way in ways)
 
 
 def _is_public(account: SimulatedAccount, region: str, gateway: object) -> bool:

@@ -72,8 +72,8 @@ SUBNET_IN_VPC = WorldRule(
 WAY_OUT = WorldRule(
     "hyperpod-way-out",
     "Nodes stand in private subnets and reach AWS's services, through NAT or interface endpoints.",
-    "Instances in subnet {subnet} could not reach the service: its route table has no default route through a NAT gateway to the internet, and "
-    "the VPC lacks interface endpoints.",
+    "Instances in subnet {subnet} could not reach the service: its route table has no default route through a NAT gateway to the internet, "
+    "and the VPC lacks interface endpoints.",
     HYPERPOD_TERRAFORM,
     verbatim=False,
 )
