@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import typer
 
 from dpd_infra.cli._output import FAILED, WRONG_USAGE, fail, print_json, refuse
+from dpd_infra.spec.yaml_source import load_document
 from dpd_infra.stack import StackSpec
 
 if TYPE_CHECKING:
@@ -57,11 +58,11 @@ def rehearse(asked: Asked) -> None:
     from dpd_infra.rehearsal import ProjectNotFound, PulumiNotFound, RehearsalBusy, RehearsalFailed, SimulatedAccount
     from dpd_infra.rehearsal.from_state import StateRefused
 
-    world = _world(asked)
+    world, supposed = _world(asked)
     asked = replace(asked, root=asked.root.resolve())
     try:
         rehearsal = _rehearsal(asked)
-        notes = _begin(asked, rehearsal, world)
+        notes = (*supposed, *_begin(asked, rehearsal, world))
         rehearsal.account = SimulatedAccount(rehearsal.folder / "account.json", world=world)
         if asked.fail_each:
             report = _fail_each(asked, rehearsal, world)
@@ -79,15 +80,24 @@ def rehearse(asked: Asked) -> None:
     _tell(asked, replace(report, notes=(*notes, *report.notes)), rehearsal)
 
 
-def _world(asked: Asked) -> World | None:
+def _world(asked: Asked) -> tuple[World, tuple[str, ...]]:
+    """The world as its file says it, with what the stack counts on; what of that is supposed is told. Ends the command where it is not."""
+    from dpd_infra.rehearsal.suppose import placed, suppose
     from dpd_infra.rehearsal.world import World, WorldRefused
 
-    if asked.world is None:
-        return None
     try:
-        return World.read(asked.world)
+        world = World.read(asked.world) if asked.world is not None else World.default()
     except WorldRefused as refused:
         refuse(refused.findings, refused.documents, as_json=asked.as_json)
+    found = suppose(world, asked.spec, str(asked.world or ""))
+    if found.missing:
+        file = str(asked.stack_file)
+        document = load_document(asked.stack_file.read_bytes(), file)
+        refuse(placed(found.missing, file, document), {file: document}, as_json=asked.as_json)
+    if not found.notes:
+        return found.world, ()
+    told = f"supposed to be there, because the stack file's `existing` names it: {', '.join(found.notes)}; `--world FILE` can say otherwise"
+    return found.world, (told,)
 
 
 def _rehearsal(asked: Asked) -> Rehearsal:
@@ -96,7 +106,7 @@ def _rehearsal(asked: Asked) -> Rehearsal:
     return Rehearsal(asked.root, asked.stack, state_dir=asked.state_dir)
 
 
-def _begin(asked: Asked, rehearsal: Rehearsal, world: World | None) -> tuple[str, ...]:
+def _begin(asked: Asked, rehearsal: Rehearsal, world: World) -> tuple[str, ...]:
     """Forget what is to be forgotten, and begin with an exported state where there is one; answers what a reader should know of it."""
     from dpd_infra.rehearsal import SimulatedAccount
     from dpd_infra.rehearsal.from_state import ExportedState
@@ -187,7 +197,7 @@ def _failed(asked: Asked, rehearsal: Rehearsal, error: RehearsalFailed) -> Repor
     return _report(asked, ok=False, result=error.result, message=error.message, explanation=explanation, rules=rules)
 
 
-def _fail_each(asked: Asked, rehearsal: Rehearsal, world: World | None) -> Report:
+def _fail_each(asked: Asked, rehearsal: Rehearsal, world: World) -> Report:
     from dpd_infra.rehearsal.fail_each import fail_each_quickly
     from dpd_infra.rehearsal.faults import can_fail
 

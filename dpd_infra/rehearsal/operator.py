@@ -20,7 +20,7 @@ READY = "DPD prefill and decode deployments are ready"
 """The message of a ready DPD endpoint (DPD guide)."""
 
 
-def _pods(spec: Mapping[str, Any]) -> Iterable[tuple[str, Mapping[str, str], int]]:
+def pods(spec: Mapping[str, Any]) -> Iterable[tuple[str, Mapping[str, str], int]]:
     """Every model pod: a name for messages, its node selector and its GPUs."""
     types = spec.get("instanceTypes") or ([spec["instanceType"]] if spec.get("instanceType") else [])
     base_selector = {TYPE_LABEL: types[0]} if types else {}
@@ -47,7 +47,7 @@ def _place(account: SimulatedAccount, cluster: str, endpoints: Iterable[Mapping[
     problem, used = None, []
     for spec in endpoints:
         problem, used = None, []
-        for name, selector, gpus in _pods(spec):
+        for name, selector, gpus in pods(spec):
             fitting = [node for node in there if all(node.labels.get(key) == wanted for key, wanted in selector.items())]
             free = next((node for node in fitting if node.gpus >= gpus), None)
             if free is None:
@@ -128,4 +128,4 @@ def _write_certificate(account: SimulatedAccount, bucket: str, key: str) -> dict
     return {"tlsCertificateOutputS3Bucket": bucket, "tlsCertificateS3Keys": [name.removeprefix(f"{bucket}/")], "certificateHealth": "Valid"}
 
 
-__all__ = ["API_GROUP", "READY", "reconcile"]
+__all__ = ["API_GROUP", "READY", "pods", "reconcile"]

@@ -20,8 +20,11 @@ from dpd_infra.rehearsal.program import ENGINE_IS_GONE, Program, as_program_host
 from dpd_infra.rehearsal.recovery import recoverable_run
 from dpd_infra.rehearsal.server import PACKAGES
 from dpd_infra.rehearsal.state_graph import StateGraph
+from dpd_infra.rehearsal.suppose import suppose
 from dpd_infra.rehearsal.urn import type_of
 from dpd_infra.rehearsal.workspace import ProjectFiles, write_workspace
+from dpd_infra.rehearsal.world.file import World
+from dpd_infra.stack import StackSpec, load_file
 
 DEFAULT_STATE_DIR = Path(".dpd") / "rehearsal"
 """Where a rehearsal keeps its state, below the project's folder."""
@@ -139,7 +142,9 @@ class Rehearsal:
         pulumi = find_pulumi(self.project_dir)
         files = ProjectFiles.read(self.project_dir, self.stack)
         with self._locked() as state_dir:
-            account = self.account if self.account is not None else SimulatedAccount(state_dir / "account.json")
+            account = self.account
+            if account is None:
+                account = SimulatedAccount(state_dir / "account.json", world=suppose(World.default(), _spec(files)).world)
             work_dir = state_dir / "work" / files.stack.replace("/", "-")
             engine = Engine(
                 pulumi=pulumi,
@@ -164,6 +169,14 @@ class Rehearsal:
             except OSError:
                 raise RehearsalBusy(f"another rehearsal is running in {state_dir}") from None
             yield state_dir
+
+
+def _spec(files: ProjectFiles) -> StackSpec | None:
+    """The stack, where its file says that something is there already; one that is refused says so when its program runs."""
+    platform = (files.stack_settings.get("config") or {}).get("dpd-infra:platform")
+    if not isinstance(platform, Mapping) or not platform.get("existing"):
+        return None
+    return load_file(files.stack_file).spec
 
 
 _LOCK = "lock"

@@ -6,9 +6,6 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from dpd_infra.catalog.addons import CONTROL_PLANE_ADDONS
-from dpd_infra.catalog.addons import NODE_ADDONS as CATALOG_NODE_ADDONS
-from dpd_infra.catalog.operator_releases import DEFAULT_ADDON_VERSION
 from dpd_infra.rehearsal.account import Resource, SimulatedAccount
 from dpd_infra.rehearsal.aws import base
 from dpd_infra.rehearsal.aws.eks import existing_cluster, refused
@@ -16,6 +13,7 @@ from dpd_infra.rehearsal.errors import InitError
 from dpd_infra.rehearsal.simulation import Call, Made, ResourceType
 from dpd_infra.rehearsal.world import nodes as world_nodes
 from dpd_infra.rehearsal.world import operators
+from dpd_infra.rehearsal.world.addon_versions import lowest_version
 from dpd_infra.rehearsal.world.rule import Said
 from dpd_infra.rehearsal.world.rules import eks as eks_rules
 from dpd_infra.rehearsal.world.rules import kubernetes as rules
@@ -23,17 +21,6 @@ from dpd_infra.rehearsal.world.rules import kubernetes as rules
 OPERATOR_ADDON = "amazon-sagemaker-hyperpod-inference"
 NODE_ADDONS = frozenset({"coredns", "cert-manager", "aws-mountpoint-s3-csi-driver", "aws-fsx-csi-driver", "metrics-server", OPERATOR_ADDON})
 """Add-ons whose pods need a node before they turn ACTIVE."""
-
-PREINSTALLED_OPERATOR = DEFAULT_ADDON_VERSION
-"""The version of an operator that came with its HyperPod cluster: a stand-in, what AWS installs today is for AWS to say."""
-
-
-def _default_version(addon: str) -> str:
-    """What an unpinned add-on gets: the lowest version that is documented to work, because the real default moves with the service."""
-    if addon == OPERATOR_ADDON:
-        return PREINSTALLED_OPERATOR
-    minimum = next((known.minimum for known in (*CONTROL_PLANE_ADDONS, *CATALOG_NODE_ADDONS) if known.name == addon), None) or "v1.0.0"
-    return minimum if "-eksbuild." in minimum else f"{minimum}-eksbuild.1"
 
 
 def nodes(call: Call, cluster: str) -> int:
@@ -54,7 +41,7 @@ class Addon(ResourceType):
             raise refused("CreateAddon", "ResourceInUseException", eks_rules.ADDON_ONCE(), 409)
         _configuration(call, "CreateAddon")
         outputs = {
-            "addonVersion": call.text("addonVersion", _default_version(name)),
+            "addonVersion": call.text("addonVersion", lowest_version(name)),
             "arn": call.arn("eks", f"addon/{cluster}/{name}/{call.account.hex('', call.urn, length=8)}"),
             "createdAt": "2026-01-01T00:00:00Z",
             "modifiedAt": "2026-01-01T00:00:00Z",
@@ -117,7 +104,7 @@ def install_operator(account: SimulatedAccount, cluster: str, region: str) -> Re
     """The operator's add-on as a new HyperPod cluster brings it: ACTIVE, and no resource of the program."""
     outputs = {
         "addonName": OPERATOR_ADDON,
-        "addonVersion": PREINSTALLED_OPERATOR,
+        "addonVersion": account.world.existing.operator_version or lowest_version(OPERATOR_ADDON),
         "arn": f"arn:aws:eks:{region}:{account.id}:addon/{cluster}/{OPERATOR_ADDON}/{account.hex('', cluster, length=8)}",
         "clusterName": cluster,
         "health": "",

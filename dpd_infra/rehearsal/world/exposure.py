@@ -65,7 +65,7 @@ def _mount(account: SimulatedAccount, eks: Resource, spec: Mapping[str, Any]) ->
     if (spec.get("modelSourceConfig") or {}).get("modelSourceType") != "s3":
         return None
     driver = account.first(base.ADDON, clusterName=eks.id, addonName="aws-mountpoint-s3-csi-driver")
-    if driver is None or not driver.urn:
+    if driver is None or driver.urn in ("", "world"):
         return None
     role = account.first(base.ROLE, arn=_pod_identity_role(account, eks, driver))
     if role is None:

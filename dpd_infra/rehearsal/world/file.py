@@ -79,6 +79,15 @@ class ExistingSecurityGroup(Spec):
     """Whether it lets all traffic in from itself and out to itself, as EFA needs. It lets everything out to the internet either way."""
 
 
+class ExistingRouteTable(Spec):
+    """A route table of somebody else's VPC that no subnet of theirs has, for subnets to be made."""
+
+    id: str = Field(examples=["rtb-0a"])
+    """Its id."""
+    way_out: Literal["nat", "internet", "none"] = "nat"
+    """Where its default route leads."""
+
+
 class ExistingVpc(Spec):
     """Somebody else's VPC."""
 
@@ -90,6 +99,8 @@ class ExistingVpc(Spec):
     """Its subnets."""
     security_groups: list[ExistingSecurityGroup] = Field(default_factory=list)
     """Its security groups, beside the default one."""
+    route_tables: list[ExistingRouteTable] = Field(default_factory=list)
+    """Route tables beside those of its subnets."""
 
 
 class ExistingCluster(Spec):
@@ -103,10 +114,53 @@ class ExistingCluster(Spec):
     """The id of its VPC, one of those below `vpcs`."""
     authentication_mode: Literal["API", "API_AND_CONFIG_MAP", "CONFIG_MAP"] = "API"
     """How it knows who calls."""
+    subnets: list[str] = Field(default_factory=list, examples=[["subnet-0a", "subnet-0b"]])
+    """Its subnets. Empty: all of its VPC."""
     addons: list[str] = Field(default_factory=lambda: ["vpc-cni", "kube-proxy", "eks-pod-identity-agent"])
     """Its add-ons, all ACTIVE."""
+    addon_versions: dict[str, str] = Field(default_factory=dict, examples=[{"vpc-cni": "v1.20.4-eksbuild.1"}])
+    """Their versions. An add-on that is not named here has the lowest that is documented to work."""
     dependencies_chart: StrictBool = False
     """Whether HyperPod's dependency chart is installed."""
+    oidc_provider: StrictBool = True
+    """Whether the account has the IAM OIDC provider of its issuer."""
+    endpoint: str | None = Field(default=None, examples=["https://0123456789ABCDEF.gr7.us-east-2.eks.amazonaws.com"])
+    """The address of its Kubernetes API. None: one of the rehearsal's own making."""
+    certificate_authority: str | None = Field(default=None, examples=["LS0tLS1CRUdJTg=="])
+    """Its API's certificate authority, base64."""
+    oidc_issuer: str | None = Field(default=None, examples=["oidc.eks.us-east-2.amazonaws.com/id/0123456789ABCDEF"])
+    """Its OIDC issuer, without `https://`."""
+    cluster_security_group: str | None = Field(default=None, examples=["sg-0c"])
+    """The group that EKS made."""
+
+
+class ExistingGroup(Spec):
+    """An instance group of somebody else's HyperPod cluster."""
+
+    instance_type: InstanceType
+    """Its instance type."""
+    count: Count = 1
+    """How many nodes it has."""
+
+
+class ExistingHyperPod(Spec):
+    """Somebody else's HyperPod cluster, in service."""
+
+    arn: str = Field(
+        pattern=r"^arn:aws[a-z-]*:sagemaker:[a-z0-9-]+:[0-9]{12}:cluster/[a-z0-9]+$",
+        examples=["arn:aws:sagemaker:us-east-2:123456789012:cluster/abcdefghij12"],
+    )
+    """Its ARN."""
+    name: str | None = Field(default=None, examples=["shared-hyperpod"])
+    """Its name. None: the id at the end of the ARN."""
+    eks_cluster: str = Field(examples=["shared-eks"])
+    """The name of the EKS cluster that orchestrates it."""
+    subnets: list[str] = Field(default_factory=list, examples=[["subnet-0a"]])
+    """The subnets of its nodes. Empty: not known, and then their addresses are not counted."""
+    security_groups: list[str] = Field(default_factory=list, examples=[["sg-0a"]])
+    """What its nodes carry."""
+    instance_groups: dict[str, ExistingGroup] = Field(default_factory=dict)
+    """Its groups by name."""
 
 
 class Existing(Spec):
@@ -124,6 +178,10 @@ class Existing(Spec):
     """VPCs, with their subnets and security groups."""
     eks_clusters: list[ExistingCluster] = Field(default_factory=list)
     """EKS clusters."""
+    hyper_pod_clusters: list[ExistingHyperPod] = Field(default_factory=list)
+    """HyperPod clusters."""
+    operator_version: str | None = Field(default=None, examples=["v1.4.0-eksbuild.1"])
+    """The version of the inference operator that a new HyperPod cluster brings. None: the one that this library installs."""
     instances: dict[InstanceType, Count] = Field(default_factory=dict)
     """Instances that other HyperPod clusters use, by type: they count against the quotas."""
 
@@ -149,6 +207,8 @@ class World(Spec):
     alone."""
     existing: Existing = section()
     """What is there already."""
+    suppose: StrictBool = True
+    """Whether what a stack file's `existing` names is there though this file does not name it. False: only what this file names is."""
 
     @classmethod
     def default(cls) -> World:
