@@ -35,6 +35,8 @@ _MULTIPLIERS = {"k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "K": 2**10, "M"
 _HUMAN = re.compile(r"(\d{1,12}(?:\.\d{1,12})?)([kKmMgGtT])")
 _NEGATIVE = re.compile(r"-\d+(\.\d+)?")
 _SHELLS = frozenset({"sh", "bash", "dash", "ash", "zsh"})
+_DASHES = ("-", "\u2010", "\u2011", "\u2012", "\u2013", "\u2014", "\u2015", "\u2212")
+"""A hyphen, and what editors make of one."""
 _ROLE_KEYS = {Role.PREFILL: "prefillSpec", Role.DECODE: "decodingSpec"}
 
 
@@ -192,16 +194,42 @@ def server_args(manifest: Mapping[str, Any], role: Role | None = None) -> Worker
         part = pd.get(_ROLE_KEYS[role]) if isinstance(pd, Mapping) else None
         if isinstance(part, Mapping):
             args += _words(("spec", "pdSpec", _ROLE_KEYS[role], "args"), part.get("args"))
-    if command and command[0].text.rpartition("/")[2] in _SHELLS:
+    if is_shell(worker.get("command")):
         lines = [word for word in (*command[1:], *args) if not (word.text.startswith("-") and len(word.text) <= len("-euxc"))]
         return parse_words([word for line in lines for word in _shell_words(line)])
     return parse_words([*command, *args])
 
 
+def is_run_together(text: str) -> bool:
+    """Whether a list entry holds a flag and more, `--port 8000`, or begins with a dash that is no hyphen: no server reads it as meant."""
+    name = text.partition("=")[0]
+    return len(text) > 1 and text.startswith(_DASHES) and (any(map(str.isspace, name)) or not text.startswith("-"))
+
+
+def words_meant(text: str) -> list[str]:
+    """The words that an entry was meant as, where it is run together."""
+    dashes = len(text) - len(text.lstrip("".join(_DASHES)))
+    # An editor makes one long dash of two hyphens.
+    plain = text if text.startswith("-") else f"--{text[dashes:]}"
+    try:
+        return shlex.split(plain)
+    except ValueError:
+        return plain.split()
+
+
+def is_shell(command: Any) -> bool:
+    """Whether an entry point is a shell, whose words are lines."""
+    return isinstance(command, list) and bool(command) and isinstance(command[0], str) and command[0].rpartition("/")[2] in _SHELLS
+
+
 def _words(path: Path, items: Any) -> Iterator[Word]:
     found: list[Any] = items if isinstance(items, list) else []
     for index, item in enumerate(found):
-        if isinstance(item, str):
+        if isinstance(item, str) and is_run_together(item):
+            # Read as meant: that it is not written so is one finding, and not one for each flag in it.
+            for word in words_meant(item):
+                yield Word(word, (*path, index), alone=False)
+        elif isinstance(item, str):
             yield Word(item, (*path, index))
 
 

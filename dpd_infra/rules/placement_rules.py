@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -23,7 +24,7 @@ from dpd_infra.rules.registry import rule
 from dpd_infra.rules.subject import EndpointSubject, Violation
 from dpd_infra.rules.values import mapping
 from dpd_infra.rules.wording import named
-from dpd_infra.spec.finding import Severity
+from dpd_infra.spec.finding import Path, Severity
 
 HYPERPOD_LABELS: dict[str, tuple[str, ...]] = {
     GROUP_LABEL: (),
@@ -166,6 +167,62 @@ def selectors_match(endpoint: EndpointSubject) -> Iterator[Violation]:
                 patch = set_value(endpoint, path, f"ml.{value}")
                 what = f"{server.name}: the label's value on HyperPod nodes keeps its prefix"
                 yield Violation(endpoint.at(*path), what, f"write ml.{value}", value=value, patch=patch)
+
+
+@rule(
+    "DPD035",
+    "The endpoint's zones are one zone",
+    severity=Severity.ERROR,
+    why="The node label topology.kubernetes.io/zone holds a zone's name, us-east-2a: its id or a region match no node. And EFA traffic "
+    "cannot cross zones: roles in two of them never exchange a KV cache over it, and a zone that a selector contradicts leaves no node.",
+    sources=(EKS_PREREQUISITES_GUIDE, PREREQUISITES_GUIDE, CRD_3_2),
+    since="3.2",
+)
+def zones_are_one(endpoint: EndpointSubject) -> Iterator[Violation]:
+    """A zone that is no zone's name, or two zones among topologySpec and the roles' selectors."""
+    if not endpoint.reading.disaggregated:
+        return
+    places: list[Path] = [("spec", "pdSpec", "topologySpec", "availabilityZone")]
+    places += [(*server.path, "nodeSelector", "topology.kubernetes.io/zone") for server in endpoint.reading.servers]
+    asked = [(path, zone) for path in places if isinstance(zone := endpoint.get(*path), str) and zone]
+    for path, zone in asked:
+        if not _ZONE.fullmatch(zone):
+            yield Violation(endpoint.at(*path), f"{zone} is no zone's name", "write it as us-east-2a", zone)
+        elif zone != asked[0][1] and _ZONE.fullmatch(asked[0][1]):
+            what = f"{zone} is asked for here, {asked[0][1]} for {_whose(asked[0][0])}"
+            yield Violation(endpoint.at(*path), what, f"write {asked[0][1]}", zone, related=(endpoint.at(*asked[0][0]),))
+
+
+_ZONE = re.compile(r"[a-z]{2}(-[a-z]+)+-[0-9]{1,2}(-[a-z]+-[0-9]{1,2})?[a-z]")
+"""A zone's name, of a region or of a local zone (`us-west-2-lax-1a`)."""
+
+
+def _whose(path: Path) -> str:
+    return "the endpoint" if "topologySpec" in path else "prefill"
+
+
+@rule(
+    "DPD036",
+    "A role's nodes are of the endpoint's type",
+    severity=Severity.ERROR,
+    why="The operator keeps the pods to nodes of the endpoint's instance type, and a role's selector to those of another: no node is both, "
+    "and the pods stay Pending.",
+    sources=(CRD_3_2, EKS_PREREQUISITES_GUIDE),
+    since="3.2",
+)
+def selector_has_the_type(endpoint: EndpointSubject) -> Iterator[Violation]:
+    """A role that selects `node.kubernetes.io/instance-type` of a type that the endpoint does not name."""
+    types = [name for name, _ in endpoint.reading.instance_types]
+    if not endpoint.reading.disaggregated or not types:
+        return
+    for server in endpoint.reading.servers:
+        path: Path = (*server.path, "nodeSelector", INSTANCE_TYPE_LABEL)
+        wanted = endpoint.get(*path)
+        # One without its prefix is told as that.
+        if isinstance(wanted, str) and wanted.startswith("ml.") and wanted not in types:
+            what = f"{server.name} selects {wanted} nodes, the endpoint runs on {' or '.join(types)}"
+            patch = remove(endpoint, path)
+            yield Violation(endpoint.at(*path), what, "remove it, or name the type in instanceTypes", wanted, patch)
 
 
 @rule(

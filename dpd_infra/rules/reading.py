@@ -61,8 +61,9 @@ class ServerReading:
 
     @cached_property
     def gpus(self) -> int:
-        """GPUs a pod."""
-        return int(self.asked(GPU_RESOURCE) or 0)
+        """GPUs a pod; 0 where none are asked for, or a part of one, which Kubernetes refuses."""
+        asked = self.asked(GPU_RESOURCE) or Decimal(0)
+        return 0 if asked % 1 else int(asked)
 
     @cached_property
     def efa_devices(self) -> int:

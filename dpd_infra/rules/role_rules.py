@@ -14,7 +14,7 @@ from dpd_infra.rules.registry import rule
 from dpd_infra.rules.subject import EndpointSubject, Violation
 from dpd_infra.rules.values import mapping
 from dpd_infra.rules.wording import as_flag
-from dpd_infra.spec.finding import Severity
+from dpd_infra.spec.finding import Path, Severity
 
 TENSOR_PARALLEL = "tensor-parallel-size"
 
@@ -201,24 +201,30 @@ def no_replicas_beside_roles(endpoint: EndpointSubject) -> Iterator[Violation]:
 
 @rule(
     "DPD017",
-    "Devices are limited to what is requested",
+    "Requests are within their limits",
     severity=Severity.ERROR,
-    why="Kubernetes refuses a pod whose request for GPUs or EFA devices differs from its limit, or that has a request and no limit.",
+    why="Kubernetes refuses a pod that requests more than its limit. GPUs and EFA devices come whole, and their request is their limit.",
     sources=(KUBERNETES_DOCS,),
 )
 def devices_are_limited(endpoint: EndpointSubject) -> Iterator[Violation]:
-    """A request for `nvidia.com/…` or `vpc.amazonaws.com/efa` that is not its limit."""
+    """A request over its limit; of `nvidia.com/…` or `vpc.amazonaws.com/efa` one that is not its limit, or no whole number."""
     for server in endpoint.reading.servers:
         requests, limits = mapping(server.resources.get("requests")), mapping(server.resources.get("limits"))
         for name, value in requests.items():
-            asked, limit = quantity(value), quantity(limits.get(name))
-            if "/" not in name or asked is None or asked == limit:
+            asked, limit, is_device = quantity(value), quantity(limits.get(name)), "/" in name
+            path: Path = (*server.resources_path, "limits", name)
+            own: Path = (*server.resources_path, "requests", name)
+            if asked is None or (not is_device and (limit is None or asked <= limit)):
                 continue
-            path = (*server.resources_path, "limits", name)
-            yield Violation(
-                endpoint.at(*(path if name in limits else (*server.resources_path, "requests", name))),
-                f"{server.name} requests {value} of {name} and {'limits it to ' + str(limits[name]) if name in limits else 'has no limit'}",
-                f'write limits: {{{name}: "{value}"}}',
-                value=limits.get(name),
-                patch=set_value(endpoint, path, str(value)) if endpoint.spec is None else None,
-            )
+            if is_device and asked % 1:
+                what = f"{server.name} requests {value} of {name}, which come whole"
+                yield Violation(endpoint.at(*own), what, "request a whole number", value=value)
+            elif asked != limit:
+                limited = f"limits it to {limits[name]}" if name in limits else "has no limit"
+                yield Violation(
+                    endpoint.at(*(path if name in limits else own)),
+                    f"{server.name} requests {value} of {name} and {limited}",
+                    f'write limits: {{{name}: "{value}"}}',
+                    value=limits.get(name),
+                    patch=set_value(endpoint, path, str(value)) if endpoint.spec is None else None,
+                )

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from dpd_infra.catalog.sources import CRD_3_2, DPD_BLOG, KEDA_DOCS, VLLM, thread
-from dpd_infra.rules.patches import set_value
+from dpd_infra.catalog.sources import CRD_3_2, DPD_BLOG, KEDA_DOCS, KUBERNETES_DOCS, VLLM, thread
+from dpd_infra.rules.patches import remove, set_value
 from dpd_infra.rules.reading import DEFAULT_MAX_REPLICAS
 from dpd_infra.rules.registry import rule
 from dpd_infra.rules.subject import EndpointSubject, Violation
@@ -86,17 +86,19 @@ def promql_names(endpoint: EndpointSubject) -> Iterator[Violation]:
     "DPD435",
     "The minimum is not over the maximum",
     severity=Severity.ERROR,
-    why="KEDA refuses a ScaledObject whose minimum is over its maximum.",
-    sources=(KEDA_DOCS, CRD_3_2),
+    why="KEDA refuses a ScaledObject whose minimum is over its maximum, and Kubernetes an autoscaler whose maximum is 0.",
+    sources=(KEDA_DOCS, KUBERNETES_DOCS, CRD_3_2),
 )
 def scaling_bounds(endpoint: EndpointSubject) -> Iterator[Violation]:
-    """A minReplicaCount over maxReplicaCount (5 where nothing is said)."""
+    """A minReplicaCount over maxReplicaCount (5 where nothing is said), or a maxReplicaCount of 0."""
     for scaled, place, block in _blocks(endpoint):
         least, most = count(block.get("minReplicaCount")), count(block.get("maxReplicaCount"))
         least, most = 1 if least is None else least, DEFAULT_MAX_REPLICAS if most is None else most
         if least > most:
             what = f"{scaled}: minReplicaCount is {least}, maxReplicaCount {most}"
             yield Violation(endpoint.at(*place, "minReplicaCount"), what, f"raise maxReplicaCount to {least} or more", least)
+        elif most == 0:
+            yield Violation(endpoint.at(*place, "maxReplicaCount"), f"{scaled}: maxReplicaCount is 0", "write 1 or more", 0)
 
 
 @rule(
@@ -117,8 +119,8 @@ def scaling_has_trigger(endpoint: EndpointSubject) -> Iterator[Violation]:
     "DPD437",
     "A trigger has what it needs",
     severity=Severity.ERROR,
-    why="KEDA refuses a trigger without its metric or its target.",
-    sources=(KEDA_DOCS, CRD_3_2),
+    why="KEDA refuses a trigger without its metric or its target, and Kubernetes a target that is not above 0.",
+    sources=(KEDA_DOCS, KUBERNETES_DOCS, CRD_3_2),
 )
 def trigger_is_complete(endpoint: EndpointSubject) -> Iterator[Violation]:
     """A CloudWatch trigger without namespace, metric or target; a Prometheus trigger without address, query or target."""
@@ -126,9 +128,13 @@ def trigger_is_complete(endpoint: EndpointSubject) -> Iterator[Violation]:
     for scaled, place, block in _blocks(endpoint):
         for kind, path, trigger in _triggers(place, block):
             missing = [key for key in needed[kind] if trigger.get(key) in (None, "")]
+            target = trigger.get("targetValue")
             if missing:
                 what = f"{scaled}: the {kind} trigger lacks {' and '.join(missing)}"
                 yield Violation(endpoint.at(*path), what, f"add {', '.join(missing)}")
+            elif isinstance(target, (int, float)) and target <= 0:
+                what = f"{scaled}: the {kind} trigger's targetValue is {target}"
+                yield Violation(endpoint.at(*path, "targetValue"), what, "write what one pod is to have of it, above 0", target)
 
 
 @rule(
@@ -144,6 +150,24 @@ def trigger_beside_list(endpoint: EndpointSubject) -> Iterator[Violation]:
         for one, many in _TRIGGERS.items():
             if block.get(one) is not None and entries(block.get(many)):
                 yield Violation(endpoint.at(*place, one), f"{scaled}: {one} stands beside {many}", f"move it into {many}, or remove it")
+
+
+@rule(
+    "DPD448",
+    "An activation is read",
+    severity=Severity.WARNING,
+    why="activationTargetValue says from where on to scale from 0 to 1: it is read only where minReplicaCount is 0, which is 1 by default.",
+    sources=(CRD_3_2, KEDA_DOCS),
+)
+def activation_is_read(endpoint: EndpointSubject) -> Iterator[Violation]:
+    """An activationTargetValue over 0 and a minReplicaCount that is not 0."""
+    for scaled, place, block in _blocks(endpoint):
+        for _, path, trigger in _triggers(place, block):
+            value = trigger.get("activationTargetValue")
+            if isinstance(value, (int, float)) and value > 0 and block.get("minReplicaCount") != 0:
+                at: Path = (*path, "activationTargetValue")
+                what = f"{scaled}: activationTargetValue is {value}, minReplicaCount {block.get('minReplicaCount', 1)}"
+                yield Violation(endpoint.at(*at), what, "remove it", value, remove(endpoint, at))
 
 
 @rule(

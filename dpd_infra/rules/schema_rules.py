@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from dpd_infra.catalog.crd import API_VERSION, OF_V1
 from dpd_infra.catalog.crd.releases import HELD, UNKNOWN_FIELD, field_brought
 from dpd_infra.catalog.sources import CRD_3_2
+from dpd_infra.rules.patches import set_value
 from dpd_infra.rules.registry import rule
 from dpd_infra.rules.subject import EndpointSubject, Violation
 from dpd_infra.spec.finding import Patch, Severity, pointer
@@ -58,7 +60,20 @@ FORM_EXAMPLES: dict[str, str] = {
 )
 def api_server_takes_it(endpoint: EndpointSubject) -> Iterator[Violation]:
     """A field of the wrong type, out of its range, missing, unknown or twice in a list."""
+    of_v1 = [problem for problem in endpoint.problems if problem.expected == [OF_V1]]
+    if of_v1:
+        fields = ", ".join(pointer(problem.path) for problem in of_v1)
+        what = f"v1alpha1 does not have what came with v1: {fields}"
+        yield Violation(
+            endpoint.at("apiVersion"),
+            what,
+            f"write {OF_V1}",
+            value=endpoint.get("apiVersion"),
+            patch=set_value(endpoint, ("apiVersion",), API_VERSION),
+        )
     for problem in endpoint.problems:
+        if problem in of_v1:
+            continue
         # A field that a later operator brought is told with that operator's name (DPD002, DPD440).
         if problem.certain and not (problem.keyword == UNKNOWN_FIELD and field_brought(problem.path) is not None):
             yield _violation(endpoint, problem)

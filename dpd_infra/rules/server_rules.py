@@ -1,4 +1,4 @@
-"""Rules on the model server: the port it listens on, the paths it answers, and what probes and metrics expect of it."""
+"""Rules on the model server: the port it listens on and the paths it answers."""
 
 from __future__ import annotations
 
@@ -17,17 +17,11 @@ from dpd_infra.spec.finding import Path, Severity
 DEFAULT_METRICS_PORT = 8080
 """metrics.modelMetrics.port where nothing is said (CRD)."""
 
-LOAD_SECONDS = 600
-"""A 70B model loads from cold S3 in 5 to 10 minutes (DPD guide)."""
-
-DEFAULT_DEPLOY_SECONDS = 3600
-"""maxDeployTimeInSeconds where nothing is said (CRD)."""
-
 _PORT: Path = ("spec", "worker", "modelInvocationPort", "containerPort")
 _METRICS_PORT: Path = ("spec", "metrics", "modelMetrics", "port")
 
 
-def _server_port(endpoint: EndpointSubject) -> tuple[int, Flag | None] | None:
+def server_port(endpoint: EndpointSubject) -> tuple[int, Flag | None] | None:
     """Where the server listens, and the flag that says so; None where it is not known."""
     server = endpoint.reading.server
     if server is None:
@@ -56,7 +50,7 @@ def _opaque(endpoint: EndpointSubject) -> bool:
 )
 def invocation_port(endpoint: EndpointSubject) -> Iterator[Violation]:
     """A containerPort other than the server's --port, or than the image's own port."""
-    found, asked = _server_port(endpoint), count(endpoint.get(*_PORT))
+    found, asked = server_port(endpoint), count(endpoint.get(*_PORT))
     server = endpoint.reading.server
     if found is None or server is None or asked is None or found[0] == asked:
         return
@@ -137,7 +131,7 @@ def _metrics_source(endpoint: EndpointSubject) -> int | None:
     metrics = endpoint.get("spec", "metrics")
     if metrics is not None and (not isinstance(metrics, dict) or metrics.get("enabled") is False):
         return None
-    found = _server_port(endpoint)
+    found = server_port(endpoint)
     return found[0] if found is not None else None
 
 
@@ -218,80 +212,3 @@ def served_model(endpoint: EndpointSubject) -> Iterator[Violation]:
     if said and said.startswith("/") and not (said.rstrip("/") + "/").startswith(mount.rstrip("/") + "/"):
         fix = f"write --model {mount}, or mount the model at {said}"
         yield Violation(endpoint.at(*place), f"the server loads {said}, the model is mounted at {mount}", fix, said)
-
-
-@rule(
-    "DPD409",
-    "Probes ask where the server answers",
-    severity=Severity.ERROR,
-    why="The kubelet restarts a container whose liveness or startup probe fails, and keeps one whose readiness probe fails out of service.",
-    sources=(KUBERNETES_DOCS, VLLM),
-)
-def probe_targets(endpoint: EndpointSubject) -> Iterator[Violation]:
-    """An httpGet or tcpSocket probe on another port, or on a path that vLLM does not serve."""
-    found, server = _server_port(endpoint), endpoint.reading.server
-    if found is None or server is None:
-        return
-    names = {"http", "grpc", text(mapping(endpoint.reading.worker.get("modelInvocationPort")).get("name"))}
-    for name, probe in mapping(endpoint.reading.worker.get("probes")).items():
-        for kind in ("httpGet", "tcpSocket"):
-            target = mapping(mapping(probe).get(kind))
-            path: Path = ("spec", "worker", "probes", name, kind)
-            port, asked = target.get("port"), target.get("path")
-            number = int(port) if isinstance(port, str) and port.isdigit() and len(port) <= len("65535") else port
-            if isinstance(port, (int, str)) and number != found[0] and port not in names:
-                patch = set_value(endpoint, (*path, "port"), found[0])
-                what = f"{name} asks port {port}, the server listens on {found[0]}"
-                yield Violation(endpoint.at(*path, "port"), what, f"set it to {found[0]}", port, patch)
-            if kind == "httpGet" and isinstance(asked, str) and server.health_paths and asked.rstrip("/") not in server.health_paths:
-                patch = set_value(endpoint, (*path, "path"), "/health")
-                yield Violation(
-                    endpoint.at(*path, "path"),
-                    f"{name} asks {asked}, which {server.name} does not serve",
-                    "set it to /health",
-                    asked,
-                    patch,
-                )
-
-
-@rule(
-    "DPD410",
-    "The liveness probe waits for the model",
-    severity=Severity.WARNING,
-    why="A 70B model loads in 5 to 10 minutes, and the server answers only then: a liveness probe that gives up earlier restarts the "
-    "container for ever. A startup probe holds it back.",
-    sources=(DPD_GUIDE, KUBERNETES_DOCS),
-)
-def liveness_waits(endpoint: EndpointSubject) -> Iterator[Violation]:
-    """A liveness probe without startup probe that gives up in under 10 minutes."""
-    probes = mapping(endpoint.reading.worker.get("probes"))
-    liveness = probes.get("livenessProbe")
-    if not isinstance(liveness, dict) or probes.get("startupProbe") is not None:
-        return
-    delay, period, failures = (
-        default if (given := count(liveness.get(key))) is None else given
-        for key, default in (("initialDelaySeconds", 0), ("periodSeconds", 10), ("failureThreshold", 3))
-    )
-    if delay + period * failures < LOAD_SECONDS:
-        path: Path = ("spec", "worker", "probes", "livenessProbe")
-        what = f"livenessProbe gives up after {delay + period * failures} seconds, there is no startupProbe"
-        yield Violation(
-            endpoint.at(*path), what, "add a startupProbe with failureThreshold: 90 and periodSeconds: 10, or initialDelaySeconds: 600"
-        )
-
-
-@rule(
-    "DPD411",
-    "There is time to load the model",
-    severity=Severity.WARNING,
-    why="A 70B model alone takes 5 to 10 minutes to load from cold S3: with less the operator calls the deployment failed.",
-    sources=(DPD_GUIDE, CRD_3_2),
-)
-def deploy_time(endpoint: EndpointSubject) -> Iterator[Violation]:
-    """A maxDeployTimeInSeconds of 10 minutes or less."""
-    path: Path = ("spec", "maxDeployTimeInSeconds")
-    seconds = count(endpoint.get(*path))
-    if seconds is not None and seconds <= LOAD_SECONDS:
-        what = f"maxDeployTimeInSeconds is {seconds}"
-        patch = set_value(endpoint, path, DEFAULT_DEPLOY_SECONDS) if endpoint.spec is None else None
-        yield Violation(endpoint.at(*path), what, f"leave it out ({DEFAULT_DEPLOY_SECONDS} is the default)", seconds, patch)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import difflib
+import re
 from collections.abc import Iterator
 
 from dpd_infra.catalog.addons import S3_CSI
+from dpd_infra.catalog.regions import REGIONS, is_misspelt
 from dpd_infra.catalog.sources import (
+    AWS_REGIONS,
     CRD_3_2,
     DEPLOY_GUIDE,
     HUGGING_FACE_HUB,
@@ -215,3 +219,47 @@ def no_infiniband_mount(endpoint: EndpointSubject) -> Iterator[Violation]:
         if path == "/dev/infiniband":
             place: Path = (*_VOLUMES, index, "hostPath", "path")
             yield Violation(endpoint.at(*place), "/dev/infiniband is mounted", "remove it and request vpc.amazonaws.com/efa", path)
+
+
+@rule(
+    "DPD429",
+    "What names the source has its form",
+    severity=Severity.ERROR,
+    why="The CRD takes any text here, and AWS knows buckets by their names, file systems as fs-…, regions by their codes, and a model's "
+    "folder by its path in the bucket or file system: anything else mounts nothing.",
+    sources=(CRD_3_2, DEPLOY_GUIDE, AWS_REGIONS),
+)
+def source_has_its_form(endpoint: EndpointSubject) -> Iterator[Violation]:
+    """A bucket or a folder written as a URI or an ARN, a file system's id that is none, or a region that is none."""
+    kind = _kind(endpoint)
+    location: Path = (*_SOURCE, "modelLocation")
+    if "://" in text(endpoint.get(*location)):
+        yield Violation(
+            endpoint.at(*location),
+            f"the model's folder is {endpoint.get(*location)}",
+            f"write its path in the source alone: {text(endpoint.get(*location)).partition('://')[2].partition('/')[2] or 'models/llama'}",
+            value=endpoint.get(*location),
+        )
+    bucket, region, file_system = (
+        (*_SOURCE, "s3Storage", "bucketName"),
+        (*_SOURCE, "s3Storage", "region"),
+        (*_SOURCE, "fsxStorage", "fileSystemId"),
+    )
+    asked = text(endpoint.get(*bucket))
+    if kind == "s3" and asked and not _BUCKET.fullmatch(asked):
+        name = re.split(r"/", re.sub(r"^(s3://|arn:aws[a-z-]*:s3:::)", "", asked))[0]
+        fix = f"write {name}" if _BUCKET.fullmatch(name) else "write the bucket's name: lower-case letters, digits, dots and hyphens"
+        yield Violation(endpoint.at(*bucket), f"{asked} is no bucket's name", fix, asked)
+    asked = text(endpoint.get(*region))
+    if kind == "s3" and asked and (not _REGION.fullmatch(asked) or is_misspelt(asked)):
+        near = difflib.get_close_matches(asked, REGIONS, n=1)
+        yield Violation(endpoint.at(*region), f"{asked} is no region", f"write {near[0] if near else 'a region, as in us-east-2'}", asked)
+    asked = text(endpoint.get(*file_system))
+    if kind == "fsx" and asked and not _FILE_SYSTEM.fullmatch(asked):
+        yield Violation(endpoint.at(*file_system), f"{asked} is no file system's id", "write it as fs-0123456789abcdef0", asked)
+
+
+_BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
+_REGION = re.compile(r"[a-z]{2}(-[a-z]+)+-[0-9]{1,2}")
+_FILE_SYSTEM = re.compile(r"fs-[0-9a-f]{8,17}")
+"""FSx's own form (botocore, fsx/2018-03-01, FileSystemId)."""

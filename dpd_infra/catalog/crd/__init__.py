@@ -16,6 +16,8 @@ from dpd_infra.catalog.crd.releases import HELD, LATER_FIELDS, Steps, field_rele
 
 API_GROUP = "inference.sagemaker.aws.amazon.com"
 API_VERSION = f"{API_GROUP}/v1"
+OF_V1 = f"apiVersion: {API_VERSION}"
+"""What is to be written for a field that v1alpha1 does not have."""
 KIND = "InferenceEndpointConfig"
 
 
@@ -125,4 +127,4 @@ def crd_facts(release: str = HELD, version: str = "v1") -> CrdFacts:
     return CrdFacts(release, version, facts.complete, grown, shared)
 
 
-__all__ = ["API_GROUP", "API_VERSION", "KIND", "CrdFacts", "FieldFact", "crd_facts", "field_release"]
+__all__ = ["API_GROUP", "API_VERSION", "KIND", "OF_V1", "CrdFacts", "FieldFact", "crd_facts", "field_release"]

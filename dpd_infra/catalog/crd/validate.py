@@ -12,7 +12,7 @@ from typing import Any
 
 import jsonschema_rs
 
-from dpd_infra.catalog.crd import API_GROUP, API_VERSION, CrdFacts, crd_facts
+from dpd_infra.catalog.crd import API_GROUP, API_VERSION, OF_V1, CrdFacts, crd_facts
 from dpd_infra.catalog.crd.json_schema import METADATA, as_written, document_schema, is_date_time
 from dpd_infra.catalog.crd.releases import HELD, UNKNOWN_FIELD
 
@@ -218,6 +218,8 @@ def _unknown(path: Path, value: Any, facts: CrdFacts) -> Problem:
     near = difflib.get_close_matches(str(path[-1]), list(properties.get("properties", {})), n=3, cutoff=0.6)
     hint = f"; did you mean {' or '.join(near)}?" if near else ""
     certain = facts.complete or path[0] != "spec"
+    if facts.version == "v1alpha1" and crd_facts(HELD).field(path) is not None:
+        return Problem(path, UNKNOWN_FIELD, f"{path[-1]} is not a field in v1alpha1, it came with v1", [OF_V1], value)
     where = f"operator {facts.release}" if certain else f"the CRD of operator {HELD}, the newest that is held"
     return Problem(path, UNKNOWN_FIELD, f"{path[-1]} is not a field here in {where}{hint}", near, value, certain)
 

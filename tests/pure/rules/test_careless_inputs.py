@@ -1,0 +1,106 @@
+"""Slips that the CRD takes and a deployment fails of, each with the one rule that says it."""
+
+from __future__ import annotations
+
+import pytest
+
+from dpd_infra.spec.finding import Severity
+from tests.pure.rules.cases.pods_and_words import HEALTH, LIVENESS, SCALING, WORKSPACE, scaled, shell
+from tests.pure.rules.kit import Edit, Raw, Stack, both, colocated, devices, endpoint, flag, more, platform, put, raw, role, stack
+
+SOURCE = "spec|modelSourceConfig"
+CERTIFICATE = "arn:aws:acm:us-east-2:111122223333:certificate/12345678-1234-1234-1234-123456789012"
+
+
+def errors_and_warnings(given: Raw | Stack) -> list[str]:
+    before = {finding.rule for finding in (raw() if isinstance(given, Raw) else stack()).findings}
+    return [finding.rule for finding in given.findings if finding.severity is not Severity.ADVICE and finding.rule not in before]
+
+
+def words(*args: str) -> Edit:
+    return put("spec|worker|args", list(args))
+
+
+def zones(prefill: str, decode: str) -> tuple[Edit, ...]:
+    label = "topology.kubernetes.io/zone"
+    return put(f"spec|pdSpec|prefillSpec|nodeSelector|{label}", prefill), put(f"spec|pdSpec|decodingSpec|nodeSelector|{label}", decode)
+
+
+@pytest.mark.parametrize(
+    ("edits", "rule"),
+    [
+        # A folded YAML text where a list of words was meant: one finding, and none for each flag that seems to be missing.
+        (
+            (words("--model /opt/ml/model --tensor-parallel-size 8 --port 8000 --gpu-memory-utilization 0.75 --max-model-len 16384"),),
+            "DPD018",
+        ),
+        ((more("--max-num-seqs ", "16"),), "DPD018"),
+        ((more("\u2014max-num-seqs", "16"),), "DPD018"),
+        ((role("decodingSpec", "--max-num-seqs 16"),), "DPD018"),
+        ((flag("--max-model-len", None), more("--max-model-length", "16384")), "DPD037"),
+        ((zones("us-east-2a", "us-east-2b")), "DPD035"),
+        ((put("spec|pdSpec|topologySpec|availabilityZone", "us-east-2"),), "DPD035"),
+        ((devices("nvidia.com/gpu", "7.5", "7.5"),), "DPD017 DPD029"),
+        ((both("resources|requests|cpu", "100"), both("resources|limits|cpu", "50")), "DPD017"),
+        ((put(f"{LIVENESS}", {"initialDelaySeconds": 900}),), "DPD451"),
+        ((put("spec|worker|probes|startupProbe", {"httpGet": HEALTH, "failureThreshold": 3}),), "DPD410"),
+        ((put(f"{LIVENESS}", {"httpGet": HEALTH, "initialDelaySeconds": 900, "successThreshold": 2}),), "DPD451"),
+        ((put(f"{SOURCE}|modelLocation", "s3://my-models/llama"),), "DPD429"),
+        ((put(f"{SOURCE}|s3Storage|bucketName", "My_Models"),), "DPD429"),
+        ((put(f"{SOURCE}|s3Storage|region", "us-east-22x"),), "DPD429"),
+        ((put(SOURCE, {"modelSourceType": "fsx", "fsxStorage": {"fileSystemId": "llama"}}),), "DPD429"),
+        ((scaled(0),), "DPD439"),
+        ((scaled(1, targetValue=0),), "DPD437"),
+        ((put("spec|tags", [{"name": "a", "value": "1"}, {"name": "a", "value": "2"}]),), "DPD449"),
+        ((put("spec|tags", [{"name": f"tag-{number}", "value": "1"} for number in range(51)]),), "DPD449"),
+        ((put("spec|kubernetes|volumes", [{"name": "Weights", "emptyDir": {}}]),), "DPD450"),
+        ((put("spec|kubernetes|volumes", [{"name": "w", "emptyDir": {}, "hostPath": {"path": "/mnt"}}]),), "DPD450"),
+    ],
+)
+def test_a_slip_has_one_finding(edits: tuple[Edit, ...], rule: str) -> None:
+    assert sorted(set(errors_and_warnings(raw(*edits)))) == sorted(rule.split())
+
+
+def test_a_maximum_of_nothing_is_refused() -> None:
+    trigger = {"serverAddress": WORKSPACE, "query": "sum(vllm:num_requests_waiting)", "targetValue": 4}
+    given = raw(put(SCALING, {"minReplicaCount": 0, "maxReplicaCount": 0, "prometheusTrigger": trigger}))
+    assert "DPD435" in errors_and_warnings(given)
+
+
+@pytest.mark.parametrize(
+    "edits",
+    [
+        (colocated, shell("vllm serve /opt/ml/model --tensor-parallel-size 8 --port 8000")),
+        (colocated, put("spec|worker|command", ["bash", "-c"]), words("vllm serve /opt/ml/model --tensor-parallel-size 8")),
+        (colocated, put("spec|worker|command", ["bash", "/run.sh"]), words("--tensor-parallel-size", "8")),
+        (colocated, shell('exec vllm serve "${@}"', "x", "--tensor-parallel-size", "8")),
+        (more('--hf-overrides={"rope_scaling": {"factor": 2.0}}'),),
+        (more("--override-generation-config", '{"temperature": 0.2}'),),
+        (more("--data-parallel-size-local", "1"),),
+        (zones("us-east-2a", "us-east-2a")),
+    ],
+)
+def test_what_looks_like_a_slip_and_is_none(edits: tuple[Edit, ...]) -> None:
+    assert set(errors_and_warnings(raw(*edits))) & {"DPD018", "DPD019", "DPD035", "DPD037"} == set()
+
+
+def test_v1alpha1_with_fields_of_v1_is_one_finding_with_its_patch() -> None:
+    given = raw(put("apiVersion", "inference.sagemaker.aws.amazon.com/v1alpha1"))
+    (found,) = [finding for finding in given.findings if finding.rule in {"DPD701", "DPD702"}]
+    assert found.path == ("apiVersion",)
+    assert "spec.pdSpec" in found.what
+    assert found.patch is not None
+    assert raw().findings == given.findings_in(given.patched(found.patch))
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "count"),
+    [
+        ("tls", {"certificateArn": CERTIFICATE, "domainName": "llm.example.com"}, 1),
+        ("dataCapture", {"s3Uri": "s3://captures/llm", "loadBalancer": {"enabled": True}}, 1),
+        ("dataCapture", {"s3Uri": "s3://hyperpod-tls-ours/llm", "loadBalancer": {"enabled": True}}, 0),
+    ],
+)
+def test_what_the_operators_role_may_not_do_is_said_where_this_platform_makes_the_role(setting: str, value: object, count: int) -> None:
+    assert errors_and_warnings(stack(endpoint(setting, value))).count("DPD446") == count
+    assert errors_and_warnings(stack(endpoint(setting, value), platform("operator|adopt", True))).count("DPD446") == 0
