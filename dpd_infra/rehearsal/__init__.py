@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING
 from dpd_infra._lazy import lazy_names
 
 if TYPE_CHECKING:
-    from dpd_infra.rehearsal.account import Failure, OperatorBehaviour, SimulatedAccount
+    from dpd_infra.rehearsal.account import SimulatedAccount
     from dpd_infra.rehearsal.environment import PulumiNotFound, find_pulumi
+    from dpd_infra.rehearsal.journal import Failure, OperatorBehaviour
     from dpd_infra.rehearsal.runner import Rehearsal, RehearsalBusy, RehearsalFailed, RehearsalResult
     from dpd_infra.rehearsal.workspace import ProjectNotFound
 
 _HOMES = {
-    "Failure": "account",
-    "OperatorBehaviour": "account",
+    "Failure": "journal",
+    "OperatorBehaviour": "journal",
     "ProjectNotFound": "workspace",
     "PulumiNotFound": "environment",
     "Rehearsal": "runner",

@@ -8,11 +8,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
-from dpd_infra.rehearsal.account import Action, Failure, SimulatedAccount
+from dpd_infra.rehearsal.account import SimulatedAccount
 from dpd_infra.rehearsal.aws import base
 from dpd_infra.rehearsal.drill import Scratch, unrest
 from dpd_infra.rehearsal.engine import Step
 from dpd_infra.rehearsal.explanations import Explanation, explain, import_words
+from dpd_infra.rehearsal.journal import Action, Failure
 from dpd_infra.rehearsal.runner import failure_message
 from dpd_infra.rehearsal.state_graph import StateGraph
 from dpd_infra.rehearsal.urn import name_of, type_of

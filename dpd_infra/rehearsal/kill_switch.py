@@ -7,7 +7,8 @@ import threading
 from types import TracebackType
 from typing import Self
 
-from dpd_infra.rehearsal.account import Operation, SimulatedAccount
+from dpd_infra.rehearsal.account import SimulatedAccount
+from dpd_infra.rehearsal.journal import Operation
 
 
 class Killed(Exception):
