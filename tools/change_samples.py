@@ -48,10 +48,10 @@ EXISTING: dict[str, Any] = {
                 "zone": "us-east-2a",
                 "gpuSubnetIds": ["subnet-0a"],
                 "controlPlaneSubnetIds": ["subnet-0b", "subnet-0c"],
-                "nodeSecurityGroupIds": ["sg-0a"],
+                "nodeSecurityGroupIds": ["sg-0a", "sg-0b"],
             },
             "controlPlane": {"name": "their-eks"},
-            "cluster": {"arn": "arn:aws:sagemaker:us-east-2:111122223333:cluster/abcdefghij12", "name": "theirs", "instanceGroups": GROUPS},
+            "cluster": {"arn": "arn:aws:sagemaker:us-east-2:123456789012:cluster/abcdefghij12", "name": "their-hyperpod", "instanceGroups": GROUPS},
             "addons": True,
         },
         "modelBuckets": ["my-models"],
@@ -120,11 +120,11 @@ _ACCESS = {"platform.controlPlane.access": {"ci": {"principalArn": "arn:aws:iam:
 _VALUES = {
     "platform.existing.controlPlane.values": {
         "version": "1.33",
-        "endpoint": "https://0123456789ABCDEF.gr7.us-east-2.eks.amazonaws.com",
+        "endpoint": "https://their-eks.gr7.us-east-2.eks.amazonaws.com",
         "certificateAuthority": "LS0tLS1CRUdJTg==",
-        "oidcIssuer": "oidc.eks.us-east-2.amazonaws.com/id/0123456789ABCDEF",
-        "clusterSecurityGroupId": "sg-0123456789abcdef0",
-        "vpcId": "vpc-0123456789abcdef0",
+        "oidcIssuer": "oidc.eks.us-east-2.amazonaws.com/id/0123456789ABCDEF0123456789ABCDEF",
+        "clusterSecurityGroupId": "sg-0c",
+        "vpcId": "vpc-0a",
     }
 }
 _TAINT: dict[str, Any] = {
@@ -151,7 +151,7 @@ _MIRRORS = {
 _MIRRORED = {
     "platform.imageMirrors": _MIRRORS,
     "platform.controlPlane.private": True,
-    "platform.dependencies": {"oci": "oci://111122223333.dkr.ecr.us-east-2.amazonaws.com/charts/hyperpod", "ociVersion": "0.1.0"},
+    "platform.dependencies": {"oci": "oci://111122223333.dkr.ecr.us-east-2.amazonaws.com/charts/HyperPodHelmChart", "ociVersion": "0.1.0"},
 }
 """What a closed network needs."""
 
@@ -167,19 +167,27 @@ SAMPLES: dict[str, Sample] = {
     "aws.defaultTags": Sample({"cost": "x"}),
     "aws.extra": Sample({"maxRetries": 30}),
     "platform.name": Sample("other"),
-    "platform.existing.network.vpcId": Sample("vpc-0b"),
-    "platform.existing.network.zone": Sample("us-east-2b"),
+    # The subnets and security groups of a VPC go with it, and the GPU subnets with their zone: the program refuses anything else.
+    "platform.existing.network.vpcId": Sample(
+        "vpc-0b",
+        beside={
+            "platform.existing.network.gpuSubnetIds": ["subnet-1a"],
+            "platform.existing.network.controlPlaneSubnetIds": ["subnet-1b", "subnet-1c"],
+            "platform.existing.network.nodeSecurityGroupIds": ["sg-1a", "sg-1b"],
+        },
+    ),
+    "platform.existing.network.zone": Sample("us-east-2b", beside={"platform.existing.network.gpuSubnetIds": ["subnet-0f"]}),
     "platform.existing.network.gpuSubnetIds": Sample(["subnet-0d"]),
-    "platform.existing.network.controlPlaneSubnetIds": Sample(["subnet-0b", "subnet-0d"]),
-    "platform.existing.network.nodeSecurityGroupIds": Sample(["sg-0b"]),
+    "platform.existing.network.controlPlaneSubnetIds": Sample(["subnet-0b", "subnet-0e"]),
+    "platform.existing.network.nodeSecurityGroupIds": Sample(["sg-0a", "sg-0d"]),
     "platform.existing.controlPlane.name": Sample("other-eks"),
     "platform.existing.controlPlane.values.version": Sample("1.34", around=_VALUES),
     "platform.existing.controlPlane.values.endpoint": Sample("https://F123456789ABCDEF.gr7.us-east-2.eks.amazonaws.com", around=_VALUES),
     "platform.existing.controlPlane.values.certificateAuthority": Sample("LS0tLS1CRUdJTh==", around=_VALUES),
     "platform.existing.controlPlane.values.oidcIssuer": Sample("oidc.eks.us-east-2.amazonaws.com/id/F123456789ABCDEF", around=_VALUES),
-    "platform.existing.controlPlane.values.clusterSecurityGroupId": Sample("sg-1123456789abcdef0", around=_VALUES),
-    "platform.existing.controlPlane.values.vpcId": Sample("vpc-1123456789abcdef0", around=_VALUES),
-    "platform.existing.cluster.arn": Sample("arn:aws:sagemaker:us-east-2:111122223333:cluster/bbcdefghij12"),
+    "platform.existing.controlPlane.values.clusterSecurityGroupId": Sample("sg-0d", around=_VALUES),
+    "platform.existing.controlPlane.values.vpcId": Sample("vpc-0b", around=_VALUES),
+    "platform.existing.cluster.arn": Sample("arn:aws:sagemaker:us-east-2:123456789012:cluster/bbcdefghij12"),
     "platform.existing.cluster.name": Sample("other"),
     "platform.existing.addons": Sample(["coredns", "cert-manager", "aws-mountpoint-s3-csi-driver", "aws-fsx-csi-driver"]),
     "platform.existing.selfManagedAddons": Sample(["metrics-server"]),

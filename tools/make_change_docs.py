@@ -176,6 +176,12 @@ def _token_keys(spec: StackSpec) -> set[str]:
     return {token.config_key for token in found if token is not None and token.config_key}
 
 
+def _deployer(spec: StackSpec) -> dict[str, Any]:
+    """Who deploys, where the stack assumes a role."""
+    role = spec.aws.assume_role
+    return {} if role is None else {"aws:iam/getSessionContext:getSessionContext": {"issuerArn": role.role_arn}}
+
+
 class Deriver:
     """Runs stacks and compares them; a stack that was run is not run again."""
 
@@ -217,7 +223,8 @@ class Deriver:
         region = str(config["aws:region"])
         settings = {key: value if isinstance(value, str) else json.dumps(value) for key, value in config.items() if key.startswith("aws:")}
         with use_project(Project(root=ROOT, chart_required=False)):
-            recording = run_program(program_of(loaded.spec), config=settings, invokes=existing_invokes(config, Answers(region=region)))
+            invokes = {**existing_invokes(config, Answers(region=region)), **_deployer(loaded.spec)}
+            recording = run_program(program_of(loaded.spec), config=settings, invokes=invokes)
         self._ran[text] = loaded, recording
         return self._ran[text]
 
@@ -254,6 +261,9 @@ class Deriver:
             return "replace" if before.inputs.get("clusterIdentifier") != after.inputs.get("clusterIdentifier") else "update"
         # The engine replaces what changes over to another explicit provider.
         if after.provider in replaced or (before.provider and before.provider != after.provider):
+            return "replace"
+        # What goes with another resource comes again with it.
+        if after.deleted_with in replaced:
             return "replace"
         provider = self._providers[after.type.partition(":")[0]]
         kind = provider.type_for(after.type)

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import copy
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
+from typer.testing import CliRunner
 
 from dpd_infra.catalog.changes import field_changes
+from dpd_infra.cli import app
+from dpd_infra.rehearsal import OperatorBehaviour, RehearsalFailed
+from dpd_infra.rehearsal.world.made import LOAD_BALANCER
 from tests.engine.conftest import MakeProject
 from tests.engine.harness import EngineProject, Run
 from tests.engine.test_platform import CLUSTER, ENDPOINT, ENDPOINTS, config, groups, program
@@ -47,6 +53,17 @@ def stack(engine: MakeProject) -> EngineProject:
     project = engine(program, config=config(ROOM))
     project.up()
     return project
+
+
+def told_before(folder: Path, old: dict[str, Any], new: dict[str, Any]) -> tuple[int, str]:
+    """What `dpd check --from` says of a change: exit code and report, on one line."""
+    files = []
+    for name, content in (("old", old), ("new", new)):
+        file = folder / f"Pulumi.{name}.yaml"
+        file.write_text(yaml.safe_dump({"config": content}), encoding="utf-8")
+        files.append(str(file))
+    run = CliRunner().invoke(app, ["check", "--from", *files])
+    return run.exit_code, " ".join(run.output.split())
 
 
 SAMPLES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
@@ -94,6 +111,93 @@ def test_blue_green_makes_the_new_endpoint_before_the_old_one_is_deleted(stack: 
     # The choice is taken back and the number stays: nothing changes.
     stack.config = config(ROOM, endpoints(routing={"enabled": False}, change={"generation": 2}))
     assert stack.up().changed == {}
+
+
+def balancers(project: EngineProject) -> set[str]:
+    """Which endpoints have a load balancer."""
+    return {str(item.outputs["madeFor"]) for item in project.account.all(LOAD_BALANCER)}
+
+
+BLUE_GREEN = {"routing": {"enabled": False}, "change": {"mode": "blueGreen", "generation": 2}}
+
+
+def test_blue_green_takes_all_of_the_old_endpoint_away_and_tells_of_the_new_names_before(stack: EngineProject, tmp_path: Path) -> None:
+    assert balancers(stack) == {"default/llama-70b"}
+    code, told = told_before(tmp_path, stack.config, config(ROOM, endpoints(**BLUE_GREEN)))
+    assert code == 0
+    assert "DPD613" in told
+    assert "llama-70b becomes llama-70b-g2, its SageMaker endpoint llama-70b becomes llama-70b-g2" in told
+    stack.config = config(ROOM, endpoints(**BLUE_GREEN))
+    stack.up()
+    assert balancers(stack) == {"default/llama-70b-g2"}
+    # And once more: the number goes into the names again.
+    stack.config = config(ROOM, endpoints(change={"mode": "blueGreen", "generation": 3}))
+    since = len(stack.account.journal)
+    assert stack.up().changed == {RESOURCE: "replace"}
+    assert order(stack, since) == ["create", "delete"]
+    assert ends(stack) == {("llama-70b-g3", "llama-70b-g3")}
+
+
+def test_blue_green_without_free_nodes_for_both_is_refused_before_anything_is_touched(engine: MakeProject) -> None:
+    project = engine(program, config=config())
+    project.up()
+    since, before = len(project.account.journal), project.state
+    project.config = config(endpoints=endpoints(**BLUE_GREEN))
+    with pytest.raises(RehearsalFailed) as refused:
+        project.up()
+    assert "DPD612" in refused.value.message
+    assert "change.mode: recreate, with an outage" in refused.value.message
+    assert project.account.journal[since:] == []
+    assert project.state == before
+    # One node more, as the report says, and it goes.
+    project.config = config(ROOM, endpoints(**BLUE_GREEN))
+    assert project.up().changed == {RESOURCE: "replace", "inference-cluster-cluster": "update"}
+    assert ends(project) == {("llama-70b-g2", "llama-70b-g2")}
+
+
+def test_while_the_new_endpoint_does_not_come_up_the_old_one_serves(stack: EngineProject) -> None:
+    stack.account.operator = OperatorBehaviour(failure="the model could not be loaded")
+    stack.config = config(ROOM, endpoints(**BLUE_GREEN))
+    with pytest.raises(RehearsalFailed, match="the model could not be loaded"):
+        stack.up()
+    assert ("llama-70b", "llama-70b") in ends(stack)
+    assert "default/llama-70b" in balancers(stack)
+
+
+@pytest.mark.parametrize(
+    ("edit", "rule", "ways", "why"),
+    [
+        (
+            {"routing": {"enabled": False}},
+            "DPD605",
+            ("mode: blueGreen", "mode: recreate"),
+            "intelligentRoutingSpec cannot be added to or switched on an existing deployment",
+        ),
+        ({"namespace": "kube-public"}, "DPD615", ("mode: recreate", "another endpointName"), "Cannot create already existing endpoint"),
+    ],
+    ids=["routing", "namespace"],
+)
+def test_a_field_that_is_fixed_on_a_live_endpoint_is_refused_with_the_reason_before_and_by_the_engine(
+    stack: EngineProject, tmp_path: Path, edit: dict[str, Any], rule: str, ways: tuple[str, str], why: str
+) -> None:
+    changed = config(ROOM, endpoints(**edit))
+    code, told = told_before(tmp_path, stack.config, changed)
+    assert code == 1
+    assert f"error {rule}" in told
+    assert all(word in told for word in ("why:", *ways))
+    stack.config = changed
+    with pytest.raises(RehearsalFailed, match=why):
+        stack.up()
+    assert (LLAMA, LLAMA) in ends(stack)
+
+
+def test_the_outage_of_a_recreation_is_told_before(stack: EngineProject, tmp_path: Path) -> None:
+    code, told = told_before(
+        tmp_path, stack.config, config(ROOM, endpoints(routing={"enabled": False}, change={"mode": "recreate", "recreations": 1}))
+    )
+    assert code == 0
+    assert "DPD605" not in told
+    assert "is deleted and made anew: an outage of as long as both take, at most" in told
 
 
 def test_recreated_goes_before_it_comes_and_keeps_its_names(stack: EngineProject) -> None:
