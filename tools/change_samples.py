@@ -51,7 +51,11 @@ EXISTING: dict[str, Any] = {
                 "nodeSecurityGroupIds": ["sg-0a", "sg-0b"],
             },
             "controlPlane": {"name": "their-eks"},
-            "cluster": {"arn": "arn:aws:sagemaker:us-east-2:123456789012:cluster/abcdefghij12", "name": "their-hyperpod", "instanceGroups": GROUPS},
+            "cluster": {
+                "arn": "arn:aws:sagemaker:us-east-2:123456789012:cluster/abcdefghij12",
+                "name": "their-hyperpod",
+                "instanceGroups": GROUPS,
+            },
             "addons": True,
         },
         "modelBuckets": ["my-models"],
