@@ -122,6 +122,14 @@ def test_a_duration_is_minutes_with_a_source_or_says_that_it_is_assumed() -> Non
             assert one.assumed == (one.source == ASSUMED)
 
 
+def test_what_was_measured_says_what_was_seen() -> None:
+    """A number from somebody's log is no promise: the figure that was read stands beside it, and what of it is assumed all the same."""
+    every = [one for durations in (*KINDS.values(), *ADDONS.values()) for one in (durations.create, durations.update, durations.delete)]
+    assert [one for one in every if not one.assumed and not one.why] == []
+    creates = [durations.create for durations in (*KINDS.values(), *ADDONS.values())]
+    assert sum(one.assumed for one in creates) < len(creates) / 2
+
+
 def test_the_terminal_marks_the_critical_path_and_what_failed() -> None:
     graph, eks, hyperpod, nat = chain()
     steps = [Step(EKS, "eks", eks.urn, "create"), Step(NAT, "nat", nat.urn, "create")]
