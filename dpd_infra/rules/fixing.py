@@ -18,8 +18,10 @@ from dpd_infra.rules.yaml_edits import CannotPatch, cut_lines, flow, overwrite, 
 from dpd_infra.spec.finding import Finding, Patch, Path, Severity, pointer
 from dpd_infra.spec.yaml_source import Dialect, YamlProblem, load_document
 
-_DOCUMENT_MARK = re.compile(r"^---(?=[ \t\r\n]|\Z)", re.MULTILINE)
-_LINES_WITH_DATA = re.compile(r"^(?!#|\s*$)", re.MULTILINE)
+_LINE = re.compile(r"[^\r\n]*(\r\n|\r|\n|\Z)")
+_DOCUMENT_START = re.compile(r"---(?=\s|\Z)")
+_DOCUMENT_END = re.compile(r"\.\.\.(?=\s|\Z)")
+_HAS_DATA = re.compile(r"(?!\s*(#|\Z))")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +79,7 @@ def _write(text: str, patched: Sequence[Finding], dialect: Dialect) -> tuple[str
             continue
         try:
             text = write_patch(text, patch, dialect)
-        except CannotPatch:
+        except (CannotPatch, YamlProblem):
             left.append(finding)
         else:
             done[patch.path] = patch
@@ -103,12 +105,30 @@ def write_patch(text: str, patch: Patch, dialect: Dialect = Dialect.PULUMI) -> s
 
 
 def split_documents(text: str) -> list[str]:
-    """The documents of a text, each with its `---` and all that stands before the next one; together they are the text."""
-    starts = [match.start() for match in _DOCUMENT_MARK.finditer(text)]
-    if starts and not _LINES_WITH_DATA.search(text[: starts[0]]):
-        starts = starts[1:]
-    bounds = [0, *starts, len(text)]
-    return [text[begin:end] for begin, end in itertools.pairwise(bounds)]
+    """The documents of a text, each with what stands before it and after the one before; together they are the text.
+
+    A document begins at its `---`, with the directives above it, or at the first line with data after a `...`.
+    """
+    starts, end, begun = [0], 0, False
+    above: int | None = None
+    for match in _LINE.finditer(text):
+        line, place = match.group(), match.start()
+        if line.startswith("%"):
+            above = place if above is None else above
+            continue
+        if _DOCUMENT_START.match(line) and begun:
+            starts.append(place if above is None else above)
+        elif _DOCUMENT_END.match(line):
+            begun, end = False, match.end() if begun or end else end
+            continue
+        elif not begun and _HAS_DATA.match(line) and end:
+            # What stands between the end of one and this is the new one's.
+            starts.append(end)
+            end = 0
+        if _HAS_DATA.match(line):
+            begun, above = True, None
+    bounds = [*starts, len(text)]
+    return [text[begin:stop] for begin, stop in itertools.pairwise(bounds)]
 
 
 def _same(left: Any, right: Any) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ SHAPE_RULES = frozenset({REFUSED, UNKNOWN})
 """They speak of the places that they refuse; every other rule is silent about those."""
 
 
+_INTEGER = re.compile(r"-?[0-9]{1,18}")
 _NAME_FORM = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"
 _QUANTITY_FORM = r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$"
 _WORKSPACE_FORM = r"^https:\/\/aps-workspaces\.[a-zA-Z0-9-]+(?:\.[a-zA-Z0-9-]+)*\.amazonaws\.com\/workspaces\/ws-[a-zA-Z0-9-]+$|^$"
@@ -137,7 +139,7 @@ def _fix(problem: Problem) -> tuple[str, Any]:
             return "put it in quotes: kubectl reads yes, no, on, off, y and n without them as true and false", str(value).lower()
         if "string" in wanted and isinstance(value, (int, float)):
             return "put it in quotes: without them it is a number", str(value)
-        if "integer" in wanted and isinstance(value, str) and value.isascii() and value.removeprefix("-").isdigit():
+        if "integer" in wanted and isinstance(value, str) and _INTEGER.fullmatch(value):
             return "take the quotes away", int(value)
         if "boolean" in wanted and isinstance(value, str) and value.lower() in {"true", "false"}:
             return "take the quotes away", value.lower() == "true"

@@ -166,6 +166,23 @@ def test_what_comes_before_a_broken_document_is_still_checked(dpd: Dpd) -> None:
     assert [finding["rule"] for finding in json.loads(run.out)["findings"] if finding["severity"] == "error"] == ["DPD701", "DPD000"]
 
 
+@pytest.mark.parametrize("more", ["---\na: [\n", "...\na: [\n", "...\n%YAML 1.1\n---\na: 1\n", "%YAML 1.1\n---\na: 1\n", "\tb\n"])
+@pytest.mark.parametrize("before", ["", "%YAML 1.1\n---\n", "# c\n---\n...\n"])
+def test_fixes_of_one_document_are_written_whatever_stands_around_it(dpd: Dpd, before: str, more: str) -> None:
+    broken = MANIFEST.replace("routingThreshold: 4096", 'routingThreshold: "4096"')
+    Path("all.yaml").write_text(f"{before}{broken}{more}")
+    run = dpd("check", "all.yaml", "--fix")
+    assert run.code in {0, 1}
+    assert Path("all.yaml").read_text() in {f"{before}{MANIFEST}{more}", f"{before}{broken}{more}"}
+
+
+@pytest.mark.parametrize("digits", [18, 19, 4301, 50_000])
+def test_a_number_in_quotes_may_be_of_any_length(dpd: Dpd, digits: int) -> None:
+    Path("made.yaml").write_text(MANIFEST.replace("routingThreshold: 4096", f'routingThreshold: "{"9" * digits}"'))
+    run = dpd("check", "made.yaml", "--json")
+    assert [finding["rule"] for finding in json.loads(run.out)["findings"] if finding["severity"] == "error"] == ["DPD701"]
+
+
 def test_ten_megabytes_of_manifests_are_checked_in_bounded_time_and_memory(tmp_path: Path) -> None:
     path = tmp_path / "many.yaml"
     count = 10 * 1024 * 1024 // len(MANIFEST)

@@ -175,7 +175,10 @@ def test_any_patch_is_written_exactly_or_refused(data: st.DataObject, value: dic
     assert {key: part for key, part in after.items() if key != steps[0]} == rest
 
 
-@given(st.lists(st.sampled_from(["---\n", "a: 1\n", "# c\n", "\n", "--- \n", "- x\n", "---# no\n"]), max_size=8))
+LINES = ("---\n", "a: 1\n", "# c\n", "\n", "--- \n", "- x\n", "---# no\n", "...\n", "...\n%YAML 1.1\n# c\n---\n", "--- b\r\n")
+
+
+@given(st.lists(st.sampled_from(LINES), max_size=8))
 def test_a_text_falls_into_its_documents_and_back(lines: list[str]) -> None:
     text = "".join(lines)
     parts = split_documents(text)
