@@ -12,13 +12,15 @@ import pulumi_aws_native as aws_native
 from dpd_infra.components import tokens
 from dpd_infra.components._base import Component, handle_of
 from dpd_infra.components._buckets import MadeBucket, make_bucket
+from dpd_infra.components._group_counts import RECORD, GroupCounts, group_counts
 from dpd_infra.components._roles import MadeRole, make_role
 from dpd_infra.components._tags import aws_tags
 from dpd_infra.components.account import Account
 from dpd_infra.components.handles import ClusterHandle, ControlPlaneHandle, NetworkHandle
+from dpd_infra.plan.group_counts import SentGroups
 from dpd_infra.plan.groups import plan_groups
 from dpd_infra.plan.iam import NODE_MANAGED_POLICIES, node_role
-from dpd_infra.render.hyperpod_cluster import native_arguments, render_cluster
+from dpd_infra.render.hyperpod_cluster import native_arguments, planned_groups, render_cluster
 from dpd_infra.render.lifecycle import lifecycle_scripts
 from dpd_infra.rules.parts import check_part
 from dpd_infra.spec.cluster import ClusterSettings, ClusterSpec
@@ -26,6 +28,9 @@ from dpd_infra.stack import refuse_errors
 
 _SCRIPT_FOLDER = "lifecycle"
 """The folder of the scripts. It never changes: a changed script is a new version of its object and leaves the cluster alone."""
+
+_ROLE = "hyperpod-node"
+"""What the nodes' role is called, within the platform."""
 
 
 class HyperPodCluster(Component):
@@ -79,6 +84,11 @@ class HyperPodCluster(Component):
         scripts = self._scripts(name, bucket)
         role = self._role(name, spec, account, network, control_plane, bucket)
         lifecycle_uri = f"s3://{bucket_name}/{_SCRIPT_FOLDER}"
+        native = self._native_provider(name, account)
+        sent = SentGroups.of(planned_groups(spec, account.naming.role(_ROLE), lifecycle_uri))
+        counts = GroupCounts()
+        if spec.keep_outside_counts:
+            counts = group_counts(sent, bucket=bucket_name, region=account.region, parent=self, native=native)
         request = render_cluster(
             spec,
             name=cluster_name,
@@ -88,13 +98,21 @@ class HyperPodCluster(Component):
             security_group_ids=network.node_security_group_ids,
             subnet_ids=network.gpu_subnet_ids,
             tags=aws_tags(account, "hyperpod"),
+            counts=counts.kept,
         )
         before = (*role.resources, *bucket.resources, *scripts, *dependencies, *network.resources, *control_plane.resources)
         self.cluster = aws_native.sagemaker.Cluster(
             f"{name}-cluster",
-            opts=self._child(depends_on=before, protect=spec.protect, provider=self._native_provider(name, account)),
+            opts=self._child(
+                depends_on=before,
+                protect=spec.protect,
+                provider=native,
+                # Not even after a refresh, which puts AWS's counts into the state.
+                ignore_changes=["instanceGroups"] if counts.is_unchanged else None,
+            ),
             **native_arguments(request),
         )
+        self._object(f"{name}-lifecycle-groups", bucket, RECORD, self.cluster.cluster_arn.apply(sent.written), "application/json")
 
         self.cluster_name = pulumi.Output.from_input(cluster_name)
         self.cluster_arn = self.cluster.cluster_arn
@@ -123,18 +141,22 @@ class HyperPodCluster(Component):
         return aws_native.Provider(f"{name}-native", region=account.region, opts=self._child())
 
     def _scripts(self, name: str, bucket: MadeBucket) -> tuple[aws.s3.BucketObjectv2, ...]:
-        """One object a script. Objects carry no tags: S3 allows ten on an object, and a stack may have fifty."""
+        """One object a script."""
         return tuple(
-            aws.s3.BucketObjectv2(
-                f"{name}-lifecycle-{script}",
-                bucket=bucket.bucket.bucket,
-                key=f"{_SCRIPT_FOLDER}/{script}",
-                content=content,
-                content_type="text/x-shellscript",
-                override_provider={"default_tags": {"tags": {}}},
-                opts=self._child(depends_on=bucket.resources),
-            )
+            self._object(f"{name}-lifecycle-{script}", bucket, f"{_SCRIPT_FOLDER}/{script}", content, "text/x-shellscript")
             for script, content in lifecycle_scripts().items()
+        )
+
+    def _object(self, name: str, bucket: MadeBucket, key: str, content: pulumi.Input[str], kind: str) -> aws.s3.BucketObjectv2:
+        """Objects carry no tags: S3 allows ten on an object, and a stack may have fifty."""
+        return aws.s3.BucketObjectv2(
+            name,
+            bucket=bucket.bucket.bucket,
+            key=key,
+            content=content,
+            content_type=kind,
+            override_provider={"default_tags": {"tags": {}}},
+            opts=self._child(depends_on=bucket.resources),
         )
 
     def _role(
@@ -156,7 +178,7 @@ class HyperPodCluster(Component):
             self,
             f"{name}-execution",
             plan,
-            role_name=account.naming.role("hyperpod-node"),
+            role_name=account.naming.role(_ROLE),
             managed_policies=NODE_MANAGED_POLICIES,
             account=account,
             suffix="hyperpod-node-role",

@@ -132,14 +132,23 @@ def _cluster_of_nodes(graph: OrderGraph, nodes: Registration) -> Iterator[Need]:
     buckets = graph.sources(nodes, "Bucket")
     for kind in ("BucketObjectv2", "BucketObject"):
         for script in graph.of_kind(kind):
-            bucket = script.inputs.get("bucket")
-            named = isinstance(bucket, str) and any(uri.startswith(f"s3://{bucket}/") or uri == f"s3://{bucket}" for uri in scripts)
-            if named or buckets & set(script.property_dependencies.get("bucket", ())):
+            bucket, key = script.inputs.get("bucket"), text_at(script.inputs, "key")
+            of_nodes = [uri for uri in scripts if isinstance(bucket, str) and f"{uri}/".startswith(f"s3://{bucket}/")]
+            if not of_nodes and buckets & set(script.property_dependencies.get("bucket", ())):
+                of_nodes = scripts
+            # What lies beside the scripts is nothing that a node runs.
+            if any(not uri or f"/{key}".startswith(f"/{_folder(uri)}") for uri in of_nodes):
                 yield (
                     script,
                     "Each node runs the lifecycle scripts when it starts, and fails where they are not there.",
                     EKS_PREREQUISITES_GUIDE,
                 )
+
+
+def _folder(uri: str) -> str:
+    """`scripts/` of `s3://bucket/scripts`; empty for the bucket itself."""
+    folder = uri.removeprefix("s3://").partition("/")[2].strip("/")
+    return f"{folder}/" if folder else ""
 
 
 def _policies_of_role(graph: OrderGraph, taker: Registration) -> Iterator[Need]:

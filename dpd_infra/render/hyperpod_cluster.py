@@ -32,15 +32,16 @@ def render_cluster(
     security_group_ids: Any,
     subnet_ids: Any,
     tags: Mapping[str, str],
+    counts: Mapping[str, int] | None = None,
 ) -> Request:
-    """The CreateCluster request of a cluster.
+    """The CreateCluster request of a cluster. `counts` is how many nodes a group is to have instead of what its spec says, by name.
 
     Groups come sorted by name: their order is no identity, so a group added before another moves nothing. NodeRecovery is always sent,
     because an update that carries TieredStorageConfig alone is refused (AWS blog on managed tiered KV cache).
     """
     request: Request = {
         "ClusterName": name,
-        "InstanceGroups": [_group(group, execution_role_arn, lifecycle_uri) for group in plan_groups(spec.instance_groups)],
+        "InstanceGroups": [_counted(group, counts or {}) for group in planned_groups(spec, execution_role_arn, lifecycle_uri)],
         "VpcConfig": {"SecurityGroupIds": security_group_ids, "Subnets": subnet_ids},
         "Orchestrator": {"Eks": {"ClusterArn": eks_cluster_arn}},
         "NodeRecovery": spec.node_recovery.value,
@@ -52,6 +53,16 @@ def render_cluster(
     if tags:
         request["Tags"] = [{"Key": key, "Value": tags[key]} for key in sorted(tags)]
     return request
+
+
+def planned_groups(spec: ClusterSpec, execution_role_arn: Any, lifecycle_uri: Any) -> list[Request]:
+    """The groups of that request as the spec says them."""
+    return [_group(group, execution_role_arn, lifecycle_uri) for group in plan_groups(spec.instance_groups)]
+
+
+def _counted(group: Request, counts: Mapping[str, int]) -> Request:
+    name = group["InstanceGroupName"]
+    return group | {"InstanceCount": counts[name]} if name in counts else group
 
 
 def native_arguments(request: Mapping[str, Any]) -> dict[str, Any]:

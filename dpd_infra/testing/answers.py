@@ -274,6 +274,8 @@ _INVOKES: dict[str, Callable[[Answers, Inputs], Outputs]] = {
         "filters": asked.get("filters", []),
         "tags": {},
     },
+    # An object that the program under test may have written in an earlier run: here there was none.
+    "aws:s3/getObject:getObject": lambda _, asked: {"bucket": asked["bucket"], "key": asked["key"], "body": ""},
     "aws:eks/getCluster:getCluster": lambda answers, asked: answers.eks_cluster(str(asked["name"])),
     "aws:eks/getAddon:getAddon": lambda answers, asked: answers.eks_addon(str(asked["clusterName"]), str(asked["addonName"])),
     "aws:iam/getOpenIdConnectProvider:getOpenIdConnectProvider": lambda answers, asked: _oidc_provider(answers, "", asked),

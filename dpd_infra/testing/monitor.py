@@ -82,10 +82,18 @@ class RecordingMonitor(MockMonitor):
         with self._lock:
             self._recording.invokes.append((request.tok, arguments))
         result = self._invokes.get(request.tok)
-        found = result(arguments) if callable(result) else result if result is not None else self._answers.invoke(request.tok, arguments)
+        response = resource_pb2.ResourceInvokeResponse()
+        try:
+            found = (
+                result(arguments) if callable(result) else result if result is not None else self._answers.invoke(request.tok, arguments)
+            )
+        except AssertionError:
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever it is, it stands for a provider's refusal, which a program may catch
+            response.failures.add(reason=str(error))
+            return response
         if found is None:
             raise Unanswered(request.tok, arguments)
-        response = resource_pb2.ResourceInvokeResponse()
         getattr(response, "return").update(wire_value(found))
         return response
 

@@ -222,7 +222,7 @@ def test_a_count_changed_outside_is_not_undone_by_an_edit_elsewhere(stack: Engin
         if group["instanceGroupName"] == "prefill":
             group["instanceCount"] = 5
     stack.config = config({**ROOM, "operator.configuration": {"nodeSelector": {"team": "x"}}}, endpoints(worker={"maxModelLen": 8192}))
-    assert "inference-cluster" not in stack.up().changed
+    assert "inference-cluster-cluster" not in stack.up().changed
     assert dict(groups(stack))["prefill"] == 5
 
 

@@ -333,7 +333,7 @@ def test_what_a_data_source_asks_for_exists(platform: Made) -> None:
     invokes = platform.direct.providers["aws"].invokes | platform.direct.providers["aws-native"].invokes
     settings = {"region": "us-east-2"}
     none = "arn:aws:sagemaker:us-east-2:123456789012:cluster/none"
-    provider = platform.of(base.OIDC_PROVIDER).id
+    provider, script = platform.of(base.OIDC_PROVIDER).id, platform.of(base.BUCKET_OBJECT)
     for rule, token, bad, good, words in (
         ("eks-cluster-there", "aws:eks/getCluster:getCluster", {"name": "none"}, {"name": "test"}, "No cluster found for name: none."),
         (
@@ -349,6 +349,13 @@ def test_what_a_data_source_asks_for_exists(platform: Made) -> None:
             {"url": "https://none"},
             {"arn": provider},
             "NoSuchEntity: OpenIDConnect Provider not found for arn",
+        ),
+        (
+            "object-there",
+            "aws:s3/getObject:getObject",
+            {"bucket": script.outputs["bucket"], "key": "none"},
+            {"bucket": script.outputs["bucket"], "key": script.outputs["key"]},
+            "NotFound: Not Found",
         ),
         (
             "hyperpod-there",

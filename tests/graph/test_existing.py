@@ -30,6 +30,7 @@ READS = {
     "aws:iam/getSessionContext:getSessionContext",
     "aws:index/getCallerIdentity:getCallerIdentity",
     "aws:index/getPartition:getPartition",
+    "aws:s3/getObject:getObject",
     "aws-native:sagemaker:getCluster",
 }
 

@@ -146,6 +146,24 @@ def _oidc_provider(account: SimulatedAccount, settings: Mapping[str, Any], argum
     }
 
 
+def _object(account: SimulatedAccount, settings: Mapping[str, Any], arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+    bucket, key = str(arguments["bucket"]), str(arguments["key"])
+    found = account.find(base.BUCKET_OBJECT, f"{bucket}/{key}")
+    if found is None:
+        raise AwsError("S3", "HeadObject", "NotFound", names.OBJECT_IS_THERE(), status=404)
+    # Of what is not text the provider gives no body (aws_s3_object).
+    kind = str(found.outputs.get("contentType") or "binary/octet-stream")
+    is_text = kind.startswith("text/") or kind == "application/json"
+    return {
+        "id": f"{bucket}/{key}",
+        "bucket": bucket,
+        "key": key,
+        "body": str(found.outputs.get("content") or "") if is_text else "",
+        "contentType": kind,
+        "etag": found.outputs["etag"],
+    }
+
+
 FUNCTIONS: dict[str, Invoke] = {
     "aws:index/getCallerIdentity:getCallerIdentity": _caller_identity,
     "aws:iam/getSessionContext:getSessionContext": _session_context,
@@ -156,5 +174,6 @@ FUNCTIONS: dict[str, Invoke] = {
     "aws:eks/getAddon:getAddon": _addon,
     "aws:eks/getCluster:getCluster": _cluster,
     "aws:ec2/getSubnet:getSubnet": _subnet,
+    "aws:s3/getObject:getObject": _object,
     "aws:iam/getOpenIdConnectProvider:getOpenIdConnectProvider": _oidc_provider,
 }

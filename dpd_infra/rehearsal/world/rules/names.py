@@ -90,5 +90,11 @@ BUCKET_IS_THERE = WorldRule(
     "The specified bucket does not exist",
     _S3_ERRORS,
 )
+OBJECT_IS_THERE = WorldRule(
+    "object-there",
+    "An object that is read exists, and so does its bucket.",
+    "Not Found",
+    _S3_ERRORS,
+)
 
 RULES = tuple(value for value in list(globals().values()) if isinstance(value, WorldRule))
