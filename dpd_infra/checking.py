@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from dpd_infra.catalog.crd import KIND
+from dpd_infra.catalog.crd import API_GROUP, KIND
 from dpd_infra.catalog.operator_releases import RELEASES, AddonVersion
 from dpd_infra.rules.check import Silenced, errors
 from dpd_infra.rules.manifest_file import CheckedManifest, check_manifests, described
@@ -158,7 +158,8 @@ def _not_ours(path: pathlib.Path | None, text: str) -> str:
         return "a Pulumi project file"
     if path is not None and is_stack_file(path):
         return "" if _STACK_KEY.search(text) or _SECTION_LINE.search(text) else "a stack file without a dpd-infra key"
-    if KIND in text:
+    # By its group too: a kind may be misspelt.
+    if KIND in text or API_GROUP in text:
         return ""
     kinds = sorted(set(_KIND_LINE.findall(text)))
     return ", ".join(kinds) or "no Kubernetes object"

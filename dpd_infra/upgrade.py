@@ -72,7 +72,7 @@ def compare(old: str, new: str, operator: OperatorFacts | None = None) -> Checke
     """Compare two stack files by path, or two operators by add-on version or release.
 
     For files the findings are the new one's own and those on the way to it, with places in the new one; what makes the old one unreadable
-    is among them. Raises `ValueError` for what is neither.
+    is among them. Raises `ValueError` for what is neither: a manifest, one file and a version.
     """
     are_files = [os.path.lexists(name) for name in (old, new)]
     if not any(are_files):
@@ -106,6 +106,8 @@ def _load(name: str, operator: OperatorFacts | None, checked: CheckedFile) -> Lo
     if not loaded.documents:
         checked.findings += loaded.findings
         return None
+    if not loaded.is_ours:
+        raise ValueError(f"{name} is no stack file of dpd-infra: --from compares two stack files or two operator versions")
     return loaded
 
 

@@ -195,7 +195,7 @@ def _print(
         if diff:
             print(diff)
         documents = {file.file: document for file in checked if (document := file.document) is not None}
-        if findings or any(file.is_stack or file.endpoints for file in checked):
+        if findings or changes is not None or any(file.is_stack or file.endpoints for file in checked):
             print_report(findings, documents, sys.stdout)
         _print_rest(checked, fixed)
         _print_changes(changes or ())
@@ -235,7 +235,7 @@ def _print_rest(checked: Sequence[CheckedFile], fixed: Sequence[tuple[CheckedFil
     endpoints = sum(len(file.endpoints) for file in checked)
     files = sum(bool(file.endpoints or file.is_stack) for file in checked)
     # Two versions of the operator have no file.
-    if not all(file.path is None and file.text is None and file.findings for file in checked):
+    if not all(file.path is None and file.text is None for file in checked):
         print(f"checked {endpoints} endpoint{'' if endpoints == 1 else 's'} in {files} file{'' if files == 1 else 's'}")
     for entry in _not_fixed(fixed):
         print(f"not fixed: {entry}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -105,7 +106,7 @@ def check_manifests(text: SourceText, file: str, operator: OperatorFacts | None 
     companions = tuple(_companions(text, file))
     names: dict[tuple[str, str], NamedEndpoint] = {}
     for place in resources(text, file):
-        if place.kind == KIND:
+        if place.kind == KIND or _is_misspelt(place.kind):
             subject = manifest_subject(place.data, place.path, operator, number=place.document.index + 1)
             stack = StackSubject(operator=operator, endpoints={subject.name: subject}, companions=companions)
             verdict = judged(stack)
@@ -127,6 +128,11 @@ def manifest_subject(
     context = EndpointContext(region="", addon_version=operator.addon_version if operator else "", path=path)
     rendered = RenderedManifest(dict(document), Provenance(), context)
     return EndpointSubject(_text(document, "metadata", "name") or f"document {number}", rendered, operator=operator)
+
+
+def _is_misspelt(kind: str) -> bool:
+    """Whether a kind is nearly ours, and no list of it: passed over, it would look as if it had been checked."""
+    return kind not in _LISTS and bool(kind) and bool(difflib.get_close_matches(kind.lower(), [KIND.lower()], cutoff=0.85))
 
 
 def _named(place: ManifestPlace) -> NamedEndpoint | None:

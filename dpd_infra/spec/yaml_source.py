@@ -176,15 +176,20 @@ def _decoded(text: str | bytes) -> SourceText:
         except UnicodeDecodeError as error:
             before = raw[: error.start].decode(codec, errors="replace")
             what = f"not {codec[:6].rstrip('-').upper()} text: byte {error.start + len(text) - len(raw)} cannot be decoded"
-            raise YamlProblem(what, line=before.count("\n") + 1, fix="save the file as UTF-8") from error
+            raise YamlProblem(what, **_position(before, len(before)), fix="save the file as UTF-8") from error
     if (at := text.find("\x00")) >= 0:
         fix = (
             "save the file as UTF-8: this looks like UTF-16"
             if text[1:2] == "\x00" or at == 0
             else "remove it: the file is binary or damaged"
         )
-        raise YamlProblem("a NUL character", line=text.count("\n", 0, at) + 1, fix=fix)
+        raise YamlProblem("a NUL character", **_position(text, at), fix=fix)
     return SourceText(text, encoding)
+
+
+def _position(text: str, at: int) -> dict[str, int]:
+    """Line and column of a character, from 1."""
+    return {"line": text.count("\n", 0, at) + 1, "column": at - text.rfind("\n", 0, at)}
 
 
 def _refuse(error: yaml.YAMLError, source: SourceText) -> NoReturn:
@@ -192,8 +197,8 @@ def _refuse(error: yaml.YAMLError, source: SourceText) -> NoReturn:
     if isinstance(error, yaml.reader.ReaderError):
         character = error.character if isinstance(error.character, str) else chr(error.character)
         at = source.text.find(character)
-        line = source.text.count("\n", 0, max(at, 0)) + 1
-        raise YamlProblem(f"a control character, U+{ord(character):04X}", line=line, fix="remove it") from error
+        what = f"a control character, U+{ord(character):04X}"
+        raise YamlProblem(what, **_position(source.text, max(at, 0)), fix="remove it") from error
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
     problem = getattr(error, "problem", None) or getattr(error, "context", None) or str(error).splitlines()[0]
     if mark is None:

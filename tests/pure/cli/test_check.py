@@ -196,3 +196,42 @@ def test_signs_that_steer_a_terminal_are_written_out(dpd: Dpd) -> None:
     assert "\x1b" not in out
     assert "\u202e" not in out
     assert "red" in out
+
+
+@pytest.mark.parametrize(
+    "kind", ["inferenceendpointconfig", "InferenceEndPointConfig", "InferenceEndpointConfigs", "InferencEndpointConfig"]
+)
+@pytest.mark.parametrize("place", ["llm.yaml", "."])
+def test_a_kind_that_is_misspelt_is_an_error_and_not_passed_over(dpd: Dpd, kind: str, place: str) -> None:
+    Path("llm.yaml").write_text(MANIFEST.replace("kind: InferenceEndpointConfig", f"kind: {kind}"))
+    run = dpd("check", place, "--json")
+    assert run.code == 1
+    assert [(found["rule"], found["value"]) for found in json.loads(run.out)["findings"] if found["severity"] == "error"] == [
+        ("DPD701", kind)
+    ]
+
+
+@pytest.mark.parametrize("kind", ["InferenceGatewayConfig", "JumpStartModel", "SageMakerEndpointRegistration"])
+def test_other_kinds_of_the_operator_are_named_and_passed_over(dpd: Dpd, kind: str) -> None:
+    Path("other.yaml").write_text(f"apiVersion: inference.sagemaker.aws.amazon.com/v1\nkind: {kind}\nmetadata: {{name: a}}\n")
+    run = dpd("check", "other.yaml")
+    assert run.code == 0
+    assert f"not checked: other.yaml:1 {kind} a" in run.out
+
+
+@pytest.mark.parametrize(
+    ("raw", "line", "column"),
+    [(b"a: 1\nb: \0\n", 2, 4), (b"# caf\xe9\n", 1, 6), ("# \u00e9\u00e9 x\x01".encode(), 1, 7), (b"a:\n\xff", 2, 1)],
+)
+def test_a_character_that_may_not_be_there_has_its_line_and_column(dpd: Dpd, raw: bytes, line: int, column: int) -> None:
+    Path("a.yaml").write_bytes(raw)
+    (found,) = json.loads(dpd("check", "a.yaml", "--json").out)["findings"]
+    assert (found["line"], found["column"]) == (line, column)
+
+
+def test_two_manifests_are_not_compared_and_two_versions_without_a_difference_say_so(dpd: Dpd) -> None:
+    Path("llm.yaml").write_text(MANIFEST)
+    run = dpd("check", "--from", "llm.yaml", "llm.yaml")
+    assert run.code == 2
+    assert "llm.yaml is no stack file of dpd-infra" in run.err
+    assert dpd("check", "--from", "3.2", "3.3").out.strip() == "no findings"
