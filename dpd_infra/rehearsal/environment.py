@@ -10,6 +10,8 @@ from pathlib import Path
 
 PASSPHRASE = "rehearsal"  # noqa: S105 - encrypts stand-ins in a throw-away state, never a real secret
 _FOREIGN = ("AWS_", "PULUMI_", "KUBE", "HELM_")
+_SWITCHES = ("PULUMI_K8S_DELETE_UNREACHABLE",)
+"""What says how to act, and leads nowhere."""
 
 
 class PulumiNotFound(Exception):
@@ -56,7 +58,7 @@ def hermetic(state_dir: Path, debug_providers: str) -> dict[str, str]:
 
 def without_foreign(environment: Mapping[str, str]) -> dict[str, str]:
     """An environment without anything that would reach a real account, backend or cluster."""
-    return {key: value for key, value in environment.items() if not key.startswith(_FOREIGN)}
+    return {key: value for key, value in environment.items() if key in _SWITCHES or not key.startswith(_FOREIGN)}
 
 
 @contextmanager

@@ -42,12 +42,14 @@ class Explanation:
 
 PROTECTED = Explanation(
     "A destroy is refused because something is protected",
-    "EKS, its key and the HyperPod cluster are protected: an operation that would delete them stops before anything is touched.",
+    "EKS, its key, the HyperPod cluster and a model store's bucket are protected: an operation that would delete them stops before "
+    "anything is touched.",
     (
         "If you did not mean to delete them, undo the edit; do not follow the hint to `pulumi state unprotect`.",
         (
             "If you mean it, step 1: in the stack file, `controlPlane: {protect: false, deletionProtection: false}` and "
-            "`cluster: {protect: false}`."
+            "`cluster: {protect: false}`; where there is a model store, `modelStore: {protect: false}` too. A program that makes the "
+            "pieces itself says the same in their specs."
         ),
         "$ pulumi up",
         "Step 2:",
@@ -103,13 +105,32 @@ DEAD_CLUSTER = Explanation(
     ),
     (
         "If the cluster is there: check the network, `publicAccessCidrs` and `aws eks get-token`, and run the command again.",
-        "If it is gone, drop from the state what lived in it, then go on:",
+        "If it is gone, a destroy drops what lived in it from the state on its way:",
+        "$ PULUMI_K8S_DELETE_UNREACHABLE=true pulumi destroy",
+        (
+            "A Helm release of your own that is not `deletedWith` the cluster ignores that while it is deleted, and not while it is read; "
+            "before the destroy:"
+        ),
         "$ PULUMI_K8S_DELETE_UNREACHABLE=true pulumi refresh",
-        "A Helm release ignores that: take it from the state by hand.",
-        "$ pulumi state delete 'URN-OF-THE-RELEASE'",
-        "$ pulumi destroy",
+        "What its controllers had made stays in the network, and is told of when that is to go.",
     ),
     _KUBERNETES,
+)
+BUCKET = Explanation(
+    "A bucket does not go because it is not empty",
+    (
+        "S3 deletes no bucket that holds objects. The buckets that only the library and the operator write to are emptied; a model store "
+        "keeps its models, whoever put them there."
+    ),
+    (
+        "If the models may go:",
+        "$ aws s3 rm s3://BUCKET --recursive",
+        "$ pulumi destroy",
+        "If they stay, take the bucket with what hangs on it from the state, and go on:",
+        "$ pulumi state delete 'URN-OF-THE-BUCKET' --target-dependents",
+        "$ pulumi destroy",
+    ),
+    Source("S3 DeleteBucket", "Amazon S3 API reference, errors: BucketNotEmpty"),
 )
 EXISTS = Explanation(
     "It already exists",
@@ -139,12 +160,13 @@ ADDON_FAILED = Explanation(
     CLI_TROUBLESHOOTING,
 )
 
-EXPLANATIONS = (PROTECTED, FINALIZER, LEFTOVER, DEAD_CLUSTER, EXISTS, PENDING, ADDON_FAILED)
+EXPLANATIONS = (PROTECTED, FINALIZER, LEFTOVER, DEAD_CLUSTER, BUCKET, EXISTS, PENDING, ADDON_FAILED)
 """Everything the page must have."""
 
 _SIGNS: tuple[tuple[str, Explanation], ...] = (
     (r"marked for protection|cannot be deleted because it is protected|is protected|DeletionProtection|deletion protection", PROTECTED),
     (r"unreachable|connection refused|no such host", DEAD_CLUSTER),
+    (r"BucketNotEmpty", BUCKET),
     (r"DependencyViolation|has a dependent object|mapped public address|is not empty", LEFTOVER),
     (r"CREATE_FAILED", ADDON_FAILED),
     (r"already exists|AlreadyExists|ResourceInUseException|EntityAlreadyExists|BucketAlreadyOwnedByYou", EXISTS),

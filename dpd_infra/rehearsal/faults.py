@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import glob
+import shlex
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
@@ -11,8 +12,8 @@ from dataclasses import dataclass, field, replace
 from dpd_infra.rehearsal.account import SimulatedAccount
 from dpd_infra.rehearsal.aws import base
 from dpd_infra.rehearsal.drill import Scratch, unrest
-from dpd_infra.rehearsal.engine import Step
-from dpd_infra.rehearsal.explanations import Explanation, explain, import_words
+from dpd_infra.rehearsal.engine import Outcome, Step
+from dpd_infra.rehearsal.explanations import Explanation, explain
 from dpd_infra.rehearsal.journal import Action, Failure
 from dpd_infra.rehearsal.runner import failure_message
 from dpd_infra.rehearsal.state_graph import StateGraph
@@ -75,6 +76,16 @@ class Trial:
     def ok(self) -> bool:
         """Whether it converged, with nothing made twice and nothing lost."""
         return not self.problems
+
+
+def _follow(told: Explanation, stack: Scratch) -> Outcome:
+    """Type what the way out says, word for word; its last command is an `up`. Raises `subprocess.CalledProcessError`."""
+    lines = [shlex.split(step.removeprefix("$ pulumi ")) for step in told.way_out if step.startswith("$ pulumi ")]
+    *before, (action,) = lines
+    for words in before:
+        # Nobody is there to say yes.
+        stack.engine.command(*words, "--yes", "--skip-preview")
+    return stack.run("destroy" if action == "destroy" else "up")
 
 
 @dataclass
@@ -153,8 +164,7 @@ class FaultDrill:
             told = explain(failure_message(second), second, stack.engine) if second.error is not None else None
             if told is None:
                 return Trial(urn, fault, message, ("the next up did not say that the resource already exists",))
-            stack.engine.command(*import_words(urn, stack.engine), "--yes", "--skip-preview")
-            second = stack.run()
+            second = _follow(told, stack)
         if second.error is not None:
             return Trial(urn, fault, message, (f"the next up failed: {failure_message(second)}",), told)
         return Trial(urn, fault, message, unrest(stack, self.made, self.known), told, second.count("create"))

@@ -72,9 +72,9 @@ class KubernetesProvider(SimulatedProvider):
         name = str(call.settings.get("cluster") or "")
         if name and self.account.first(base.CLUSTER, name=name) is not None:
             return True
-        # A Helm release has no such way out (pulumi-kubernetes #2675).
+        # A Helm release is dropped when it is read, not when it is deleted (pulumi-kubernetes #2675, #4593).
         asked = str(call.settings.get("deleteUnreachable")).lower() == "true" or os.environ.get(DELETE_UNREACHABLE, "").lower() == "true"
-        if asked and call.token != Release.token:
+        if asked and not (deletes and call.token == Release.token):
             return False
         raise KubernetesError(rules.CLUSTER_GONE())
 

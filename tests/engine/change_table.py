@@ -15,8 +15,9 @@ from typing import Any
 import pulumi_kubernetes as kubernetes
 
 import dpd_infra as dpd
-from dpd_infra.catalog.changes import FieldChange, field_changes
+from dpd_infra.catalog.changes import FieldChange, Outcome, field_changes
 from dpd_infra.rehearsal import RehearsalFailed, SimulatedAccount
+from dpd_infra.rehearsal.account import Resource
 from dpd_infra.rehearsal.aws import base
 from dpd_infra.rehearsal.engine import Step
 from dpd_infra.spec.yaml_writing import write_yaml
@@ -115,6 +116,8 @@ class Planned:
     kinds: Mapping[str, str]
     refusal: str = ""
     """Why it would not, in its words: something is protected, or the program refuses the change."""
+    protected: frozenset[str] = frozenset()
+    """The names of what it would take away were it not protected."""
 
 
 class Standing:
@@ -135,11 +138,12 @@ class Standing:
                 return Planned({}, refused.message)
             kept = self.project.state_file.read_text(encoding="utf-8")
             state = json.loads(kept)
-            for resource in state["checkpoint"]["latest"]["resources"]:
-                resource.pop("protect", None)
+            held = {resource["urn"] for resource in state["checkpoint"]["latest"]["resources"] if resource.pop("protect", None)}
             self.project.state_file.write_text(json.dumps(state), encoding="utf-8")
             try:
-                return Planned(kinds(self.project.preview().outcome.steps), refused.message)
+                steps = self.project.preview().outcome.steps
+                gone = frozenset(step.name for step in steps if step.urn in held and step.op in {"replace", "delete"})
+                return Planned(kinds(steps), refused.message, gone)
             finally:
                 self.project.state_file.write_text(kept, encoding="utf-8")
 
@@ -157,14 +161,17 @@ def differences(field: str, planned: Planned) -> list[str]:
     found = []
     if dict(planned.kinds) != said(change):
         found.append(f"{field}: the engine {dict(planned.kinds)}, the table {said(change)} {planned.refusal}")
-    stopped = {kind for kind, op in change.resources.items() if op in {"replace", "delete"}} & PROTECTED
-    if bool(planned.refusal) != bool(stopped or (change.outcome == "refused" and not change.resources)):
-        found.append(f"{field}: the engine says {planned.refusal or 'nothing against it'}; protected is {sorted(stopped) or 'nothing'}")
+    taken = {kind for kind, op in change.resources.items() if op in {"replace", "delete"}}
+    if taken & ALWAYS_PROTECTED and not planned.refusal:
+        found.append(f"{field}: the engine says nothing against what it does to {sorted(taken & ALWAYS_PROTECTED)}")
+    by_program = change.outcome is Outcome.REFUSED and not change.resources
+    if bool(planned.refusal) != (by_program or bool(planned.protected)):
+        found.append(f"{field}: the engine says {planned.refusal or 'nothing against it'}; protected are {sorted(planned.protected)}")
     return found
 
 
-PROTECTED = {"sagemaker Cluster", "eks Cluster", "kms Key"}
-"""What the engine stops at (docs/troubleshooting.md, a destroy is refused)."""
+ALWAYS_PROTECTED = {"sagemaker Cluster", "eks Cluster", "kms Key"}
+"""Kinds that a platform has one of, and protects (docs/troubleshooting.md, a destroy is refused)."""
 
 
 def account_of(config: Mapping[str, Any]) -> SimulatedAccount:
@@ -177,6 +184,8 @@ def account_of(config: Mapping[str, Any]) -> SimulatedAccount:
         network="network" in theirs, control_plane="controlPlane" in theirs, cluster="cluster" in theirs, operator="operator" in theirs
     )
     account = estate.account
+    for name in ("app", "batch"):
+        account.add(Resource(base.ROLE, name, {}, {"name": name, "arn": f"arn:aws:iam::{account.id}:role/{name}"}))
     if estate.network or estate.control_plane:
         _second_network(account)
     if estate.control_plane:

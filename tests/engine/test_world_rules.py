@@ -389,7 +389,7 @@ def test_what_a_cluster_held_is_out_of_reach_once_it_is_gone(platform: Made, mon
     assert caught.value.rule is RULES["kubernetes-unreachable"]
     monkeypatch.setenv("PULUMI_K8S_DELETE_UNREACHABLE", "true")
     made.direct.delete(endpoint)
-    # A release ignores the switch (pulumi-kubernetes #2675).
+    # A release ignores the switch when it is deleted (pulumi-kubernetes #2675), not when it is read.
     with pytest.raises(SimulatedError, match="unreachable cluster"):
         made.direct.delete(release)
 
