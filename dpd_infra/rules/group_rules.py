@@ -103,9 +103,11 @@ def operator_has_a_place(stack: StackSubject) -> Iterator[Violation]:
     sources=(CONSOLE_TROUBLESHOOTING,),
 )
 def system_group(stack: StackSubject) -> Iterator[Violation]:
-    """GPU groups only."""
-    known = [group for group in stack.groups if group.kind is not None]
-    if known and any(group.carries_operator for group in known) and not any(not group.is_gpu and group.carries_operator for group in known):
+    """GPU groups only, all of a known type."""
+    groups = stack.groups
+    if any(group.kind is None for group in groups) or not any(group.carries_operator for group in groups):
+        return
+    if not any(not group.is_gpu and group.carries_operator for group in groups):
         yield Violation(
             stack.at("instanceGroups"), "every group is a GPU group", "add a system group: system: {instanceType: ml.c5.4xlarge, count: 2}"
         )

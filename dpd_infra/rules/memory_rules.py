@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from dpd_infra.catalog.instance_types import Gpu
 from dpd_infra.catalog.models import KvFormat, ModelShape
-from dpd_infra.catalog.sources import AI_CONFIGURATOR, DPD_GUIDE, LMCACHE, VLLM, thread
+from dpd_infra.catalog.sources import AI_CONFIGURATOR, DESIGN_NOTE, DPD_GUIDE, LMCACHE, VLLM, thread
 from dpd_infra.plan.sizing.kv_cache import BLOCK_TOKENS, kv_bytes_per_token, sequence_kv_bytes
 from dpd_infra.plan.sizing.memory import (
     DEFAULT_GPU_MEMORY_UTILIZATION,
@@ -249,3 +249,22 @@ def utilization_is_said(endpoint: EndpointSubject) -> Iterator[Violation]:
         what = f"{' and '.join(missing)}: no --{UTILIZATION} is given"
         fix = f"add --{UTILIZATION} {DEFAULT_GPU_MEMORY_UTILIZATION:g} to worker.args"
         yield Violation(endpoint.at("spec", "worker", "args"), what, fix)
+
+
+@rule(
+    "DPD211",
+    "The model's sizes are known",
+    severity=Severity.ADVICE,
+    why="Whether weights, KV cache and PD buffer fit, and whether the model can be split over the ranks, follows from its shape: for a "
+    "model that the catalog does not hold none of it is checked here.",
+    sources=(DESIGN_NOTE,),
+    since="3.2",
+)
+def model_is_known(endpoint: EndpointSubject) -> Iterator[Violation]:
+    """A pdSpec and a model of which no name is in the catalog."""
+    reading = endpoint.reading
+    if reading.disaggregated and reading.model is None and reading.model_names:
+        names = ", ".join(dict.fromkeys(name for name, _ in reading.model_names))
+        fix = "ask dpd size with its config.json (--config), or name the model as the hub does"
+        what = f"the catalog does not hold the shape of this model ({names})"
+        yield Violation(endpoint.at(*reading.model_names[-1][1]), what, fix, reading.model_names[-1][0])

@@ -265,6 +265,9 @@ _COMMON_LABELS = frozenset({INSTANCE_TYPE_LABEL, "topology.kubernetes.io/region"
 def _has_choice(endpoint: EndpointSubject, placed: Demand) -> bool:
     """Whether pods of the endpoint's types find nodes outside of one group; so it is where the groups are not known."""
     groups = endpoint.stack.groups if endpoint.stack is not None else ()
+    if groups and placed.group not in {group.name for group in groups}:
+        # A group that is not there is told as that.
+        return False
     return not groups or any(group.name != placed.group and group.spec.instance_type in placed.types for group in groups)
 
 

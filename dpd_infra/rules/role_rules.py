@@ -122,18 +122,29 @@ def parallel_size_is_gpus(endpoint: EndpointSubject) -> Iterator[Violation]:
                 related=tuple(endpoint.at(*server.resources_path) for server in reading.servers),
             )
         return
+    told: set[tuple[object, ...]] = set()
     for server in reading.servers:
-        ranks = server.engine_gpus
+        ranks, flag = server.engine_gpus, server.args.last(TENSOR_PARALLEL)
         if not server.gpus or ranks is None or ranks == server.gpus:
             continue
-        flag = server.args.last(TENSOR_PARALLEL)
+        # What both roles have of the worker is one mistake.
+        cause = (flag.path if flag else None, server.gpus, ranks)
+        alike = [
+            other.name
+            for other in reading.servers
+            if (found.path if (found := other.args.last(TENSOR_PARALLEL)) else None, other.gpus, other.engine_gpus) == cause
+        ]
+        if cause in told:
+            continue
+        told.add(cause)
         others = ranks // (server.tensor_parallel_size or 1)
         wanted = server.gpus // others if server.gpus % others == 0 else None
         said = f"--{TENSOR_PARALLEL} {server.tensor_parallel_size}" if flag else f"no --{TENSOR_PARALLEL} (vLLM's default is 1)"
         both = f"{said} times {others} by the other parallel sizes" if others != 1 else said
         yield Violation(
             endpoint.at(*(flag.path if flag else server.resources_path)),
-            f"{server.name} requests {server.gpus} GPUs and has {both}: {ranks} ranks",
+            f"{' and '.join(alike)} {'requests' if len(alike) == 1 else 'request'} {server.gpus} GPUs and "
+            f"{'has' if len(alike) == 1 else 'have'} {both}: {ranks} ranks",
             f"write {as_flag(endpoint, flag, TENSOR_PARALLEL, wanted)}"
             if wanted
             else f"request {ranks} GPUs, or choose sizes whose product is {server.gpus}",

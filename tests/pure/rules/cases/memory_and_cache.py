@@ -143,6 +143,11 @@ CASES = (
     Case("DPD209", raw(flag("--gpu-memory-utilization", "75")), raw(flag("--gpu-memory-utilization", "1"), flag("--max-model-len", "16k"))),
     # Replicas need a load; the rest needs a model and a GPU that are known.
     Case(
+        "DPD211",
+        raw(put("spec|modelName", "our-own"), put("spec|modelSourceConfig|modelLocation", "our-own")),
+        raw(put("spec|modelName", "our-own")),
+    ),
+    Case(
         "DPD210",
         stack(endpoint("prefill", {"replicas": "auto"})),
         stack(endpoint("prefill", {"replicas": "auto"}), endpoint("load", {"concurrency": 8, "inputTokens": 6000, "outputTokens": 400})),
