@@ -39,7 +39,7 @@ class Asked:
     fault: str | None
     fail_each: bool
     kill_at: int | None
-    exported: Path | None
+    exported: tuple[Path, ...]
     world: Path | None
     timeline: bool
     keep: Path | None
@@ -50,7 +50,7 @@ class Asked:
     @property
     def state_dir(self) -> Path:
         """What is deployed is rehearsed beside the project's own rehearsals."""
-        return self.root / ".dpd" / ("rehearsal" if self.exported is None else "rehearsal-from-state")
+        return self.root / ".dpd" / ("rehearsal-from-state" if self.exported else "rehearsal")
 
 
 def rehearse(asked: Asked) -> None:
@@ -109,23 +109,27 @@ def _rehearsal(asked: Asked) -> Rehearsal:
 def _begin(asked: Asked, rehearsal: Rehearsal, world: World) -> tuple[str, ...]:
     """Forget what is to be forgotten, and begin with an exported state where there is one; answers what a reader should know of it."""
     from dpd_infra.rehearsal import SimulatedAccount
-    from dpd_infra.rehearsal.from_state import ExportedState
+    from dpd_infra.rehearsal.other_stacks import ExportedStates
     from dpd_infra.rehearsal.workspace import ProjectFiles
 
-    if asked.exported is None:
+    if not asked.exported:
         if asked.reset:
             rehearsal.reset()
         return ()
     files = ProjectFiles.read(asked.root, asked.stack)
-    state = ExportedState.read(asked.exported, project=files.name, stack=asked.stack)
+    states = ExportedStates.read(asked.exported, files)
     rehearsal.reset()
     rehearsal.account = SimulatedAccount(rehearsal.folder / "account.json", world=world)
     with rehearsal.session() as session:
-        state.put_into(session.engine, asked.stack_file.read_text(encoding="utf-8"))
-    if not state.sealed:
-        return ()
-    values = f"{state.sealed} encrypted value{'' if state.sealed == 1 else 's'}"
-    return (f"{values} of {asked.exported} cannot be read here: a change of what they hold is not seen",)
+        states.put_into(session.engine, asked.stack_file.read_text(encoding="utf-8"))
+    notes = []
+    if states.own is None:
+        notes.append(f"no state of {asked.stack} itself is among what --from names: it begins with nothing")
+    if states.sealed:
+        values = f"{states.sealed} encrypted value{'' if states.sealed == 1 else 's'}"
+        named = " and ".join(str(path) for path in asked.exported)
+        notes.append(f"{values} of {named} cannot be read here: a change of what they hold is not seen")
+    return tuple(notes)
 
 
 def _operate(asked: Asked, rehearsal: Rehearsal) -> Report:

@@ -28,7 +28,12 @@ def command(  # noqa: PLR0913, PLR0917 - each is an option
         int | None, typer.Option("--kill-at", metavar="N", min=0, help="Kill the engine after N operations, and recover.")
     ] = None,
     from_: Annotated[
-        Path | None, typer.Option("--from", metavar="STATE", help="Begin with what is deployed: a file of `pulumi stack export`.")
+        list[Path] | None,
+        typer.Option(
+            "--from",
+            metavar="STATE",
+            help="Begin with what is deployed: files of `pulumi stack export`, of this stack and of those that it refers to, or a folder.",
+        ),
     ] = None,
     world: Annotated[Path | None, typer.Option(metavar="FILE", help="Quotas, capacity and what exists already.")] = None,
     timeline: Annotated[bool, typer.Option("--timeline", help="Draw how long each step would take, and the critical path.")] = False,
@@ -75,7 +80,7 @@ def command(  # noqa: PLR0913, PLR0917 - each is an option
         fault=fail_,
         fail_each=fail_each,
         kill_at=kill_at,
-        exported=from_,
+        exported=tuple(from_ or ()),
         world=world,
         timeline=timeline,
         keep=keep,

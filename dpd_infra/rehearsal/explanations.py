@@ -20,6 +20,7 @@ _KUBERNETES = Source("pulumi-kubernetes", "4.34, await.go and the provider's del
 _LEFTOVERS = Source(
     "leftovers of controllers", "eks-blueprints-addons issue 462, eks-blueprints issue 353, pulumi-eks issues 382, 640, 779"
 )
+_STACK_REFERENCE = Source("Pulumi engine", "3.272, what it says of a reference that its backend does not have")
 _ENGINE = Source("Pulumi engine", "3.272, pkg/resource/deploy; pulumi issue 5377")
 
 
@@ -160,11 +161,24 @@ ADDON_FAILED = Explanation(
     CLI_TROUBLESHOOTING,
 )
 
-EXPLANATIONS = (PROTECTED, FINALIZER, LEFTOVER, DEAD_CLUSTER, BUCKET, EXISTS, PENDING, ADDON_FAILED)
+OTHER_STACK = Explanation(
+    "Another stack is not known",
+    "The program refers to a stack that is not there: it was not deployed yet, or, in a rehearsal, its state was not given.",
+    (
+        "Give the rehearsal what that stack exports, beside your own stack's state where it has one:",
+        "$ pulumi stack export --stack STACK --file other.json",
+        "$ dpd rehearse NAME --from other.json --from own.json",
+        "In a deployment: deploy that stack first; its name is `organization/project/stack`.",
+    ),
+    _STACK_REFERENCE,
+)
+
+EXPLANATIONS = (PROTECTED, FINALIZER, LEFTOVER, DEAD_CLUSTER, BUCKET, EXISTS, PENDING, ADDON_FAILED, OTHER_STACK)
 """Everything the page must have."""
 
 _SIGNS: tuple[tuple[str, Explanation], ...] = (
     (r"marked for protection|cannot be deleted because it is protected|is protected|DeletionProtection|deletion protection", PROTECTED),
+    (r"unknown stack", OTHER_STACK),
     (r"unreachable|connection refused|no such host", DEAD_CLUSTER),
     (r"BucketNotEmpty", BUCKET),
     (r"DependencyViolation|has a dependent object|mapped public address|is not empty", LEFTOVER),
@@ -184,6 +198,8 @@ def explain(message: str, outcome: Outcome | None = None, engine: Engine | None 
         if re.search(pattern, message):
             if explanation is EXISTS and engine is not None:
                 return _with_import(explanation, failed, engine)
+            if explanation is OTHER_STACK:
+                return _with_stack(explanation, message, engine)
             return explanation
     return FINALIZER if "finalizer" in message else None
 
@@ -191,6 +207,14 @@ def explain(message: str, outcome: Outcome | None = None, engine: Engine | None 
 def _is_custom_resource(urn: str) -> bool:
     group = type_of(urn).removeprefix("kubernetes:").partition("/")[0]
     return type_of(urn).startswith("kubernetes:") and "." in group and not group.endswith(".k8s.io") and group != "helm.sh"
+
+
+def _with_stack(explanation: Explanation, message: str, engine: Engine | None) -> Explanation:
+    found = re.search(r'unknown stack "([^"]+)"', message)
+    named = {"STACK": shlex.quote(found[1])} if found else {}
+    named |= {"NAME": shlex.quote(engine.stack)} if engine else {}
+    steps = (re.sub(r"\bSTACK\b|\bNAME\b", lambda word: named.get(word[0], word[0]), step) for step in explanation.way_out)
+    return Explanation(explanation.symptom, explanation.cause, tuple(steps), explanation.source)
 
 
 def _with_import(explanation: Explanation, failed: Iterable[str], engine: Engine) -> Explanation:

@@ -20,6 +20,7 @@ from dpd_infra.rehearsal.simulation import Call
 from dpd_infra.rehearsal.wire import ARCHIVE_SIGNATURE, ASSET_SIGNATURE, SECRET_SIGNATURE, SIGNATURE_KEY, Asset, Secret, conceal, reveal
 from dpd_infra.rehearsal.workspace import STAND_IN
 
+_URN = "urn:pulumi:"
 _ACCOUNT = re.compile(r"arn:aws[a-z-]*:[a-z0-9-]+:[a-z0-9-]*:(\d{12}):")
 
 
@@ -35,9 +36,20 @@ class ExportedState:
     sealed: int
     """Encrypted values, which a stand-in replaces: the rehearsal has no key."""
 
+    project: str
+    stack: str
+
     @classmethod
     def read(cls, path: Path, *, project: str, stack: str) -> ExportedState:
         """Read an export of a stack of this project. Raises `StateRefused`."""
+        state = cls.parse(path)
+        if (state.project, state.stack) != (project, stack.rsplit("/", 1)[-1]):
+            raise StateRefused(state.refused(path, project=project, stack=stack))
+        return state
+
+    @classmethod
+    def parse(cls, path: Path) -> ExportedState:
+        """Read an export of any stack. Raises `StateRefused`."""
         try:
             document = json.loads(path.read_text(encoding="utf-8"))
         except OSError as error:
@@ -47,17 +59,23 @@ class ExportedState:
         deployment = document.get("deployment") if isinstance(document, dict) else None
         resources = deployment.get("resources") if isinstance(deployment, dict) else None
         if not isinstance(deployment, dict) or not isinstance(resources, list) or not resources:
-            raise StateRefused(f"{path} is no state with resources: write it with `pulumi stack export --stack {stack} --file {path}`")
-        short = stack.rsplit("/", 1)[-1]
-        named = {tuple(item["urn"].split("::")[:2]) for item in resources}
-        if named != {(f"urn:pulumi:{short}", project)}:
-            found = ", ".join(sorted(f"{where.removeprefix('urn:pulumi:')} of project {whose}" for where, whose in named))
-            raise StateRefused(f"{path} is the state of stack {found}, not of {short} of project {project}")
+            raise StateRefused(f"{path} is no state with resources: write it with `pulumi stack export --stack STACK --file {path}`")
+        named = sorted({tuple(item["urn"].split("::")[:2]) for item in resources})
+        if len(named) > 1:
+            found = ", ".join(f"{where.removeprefix(_URN)} of project {whose}" for where, whose in named)
+            raise StateRefused(f"{path} is the state of more than one stack: {found}")
+        where, project = named[0]
         sealed = Counter[str]()
         opened = {**deployment, "resources": _open(resources, sealed), "secrets_providers": None}
         # The rehearsal encrypts with a passphrase of its own.
         opened.pop("secrets_providers")
-        return cls({"version": document.get("version", 3), "deployment": opened}, sealed.total())
+        whole = {"version": document.get("version", 3), "deployment": opened}
+        return cls(whole, sealed.total(), project, where.removeprefix(_URN))
+
+    def refused(self, path: Path, *, project: str, stack: str) -> str:
+        """That this is the state of another stack than the one that was asked for."""
+        short = stack.rsplit("/", 1)[-1]
+        return f"{path} is the state of stack {self.stack} of project {self.project}, not of {short} of project {project}"
 
     @property
     def resources(self) -> list[dict[str, Any]]:
@@ -81,22 +99,20 @@ class ExportedState:
         ]
         return own[0] if len(own) == 1 else None
 
-    def put_into(self, engine: Engine, stack_file: str) -> None:
-        """Make it the state of an engine's stack, and the account what it says exists."""
-        account = engine.account
-        account.number = self.account_number or account.number
-        account.deployer = self.deployer(stack_file) or account.deployer
-        fill(account, self.resources)
-        nowhere = hermetic(engine.state_dir, "")["AWS_SHARED_CREDENTIALS_FILE"]
-        for item in self.resources:
-            if item["type"] == "pulumi:providers:aws-native":
-                # The SDK takes it from the environment, which is another one here.
-                for properties in ("inputs", "outputs"):
-                    item.setdefault(properties, {})["sharedCredentialsFile"] = nowhere
-        file = engine.work_dir / "exported.json"
-        file.write_text(json.dumps(self.document), encoding="utf-8")
-        engine.command("stack", "import", "--file", str(file))
-        file.unlink()
+
+def import_state(state: ExportedState, engine: Engine) -> None:
+    """Make it the state of an engine's stack, and let the account have what it says exists."""
+    fill(engine.account, state.resources)
+    nowhere = hermetic(engine.state_dir, "")["AWS_SHARED_CREDENTIALS_FILE"]
+    for item in state.resources:
+        if item["type"] == "pulumi:providers:aws-native":
+            # The SDK takes it from the environment, which is another one here.
+            for properties in ("inputs", "outputs"):
+                item.setdefault(properties, {})["sharedCredentialsFile"] = nowhere
+    file = engine.work_dir / "exported.json"
+    file.write_text(json.dumps(state.document), encoding="utf-8")
+    engine.command("stack", "import", "--file", str(file))
+    file.unlink()
 
 
 def _open(value: Any, sealed: Counter[str]) -> Any:

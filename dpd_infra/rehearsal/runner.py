@@ -16,6 +16,7 @@ from dpd_infra.rehearsal.account import SimulatedAccount
 from dpd_infra.rehearsal.engine import STACK_TYPE, Action, Diagnostic, Engine, Outcome, Step
 from dpd_infra.rehearsal.environment import find_pulumi
 from dpd_infra.rehearsal.host import OnEvent
+from dpd_infra.rehearsal.other_stacks import References
 from dpd_infra.rehearsal.program import ENGINE_IS_GONE, Program, as_program_host, project_program
 from dpd_infra.rehearsal.recovery import recoverable_run
 from dpd_infra.rehearsal.server import PACKAGES
@@ -78,6 +79,7 @@ class Session:
 
     engine: Engine
     program: Program
+    references: References
 
 
 class RehearsalBusy(Exception):
@@ -133,7 +135,7 @@ class Rehearsal:
             outcome = operate(session.engine, action, session.program)
             result = replace(result_of(outcome), before=before, after=_after(session, action, outcome))
         if outcome.error is not None:
-            raise RehearsalFailed(result, failure_message(outcome))
+            raise RehearsalFailed(result, session.references.as_written(failure_message(outcome)))
         return result
 
     @contextmanager
@@ -157,7 +159,8 @@ class Rehearsal:
                 secret_config=write_workspace(files, work_dir),
             )
             with recoverable_run(state_dir, account), as_program_host(files.root, files.main):
-                yield Session(engine, project_program(files.root, files.main))
+                references = References()
+                yield Session(engine, references.of(project_program(files.root, files.main)), references)
 
     @contextmanager
     def _locked(self) -> Iterator[Path]:

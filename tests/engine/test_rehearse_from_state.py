@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
+import yaml
 from typer.testing import CliRunner
 
 from dpd_infra.cli import app
 from dpd_infra.rehearsal import Rehearsal
 from dpd_infra.rehearsal.from_state import ExportedState, StateRefused
+from dpd_infra.rehearsal.other_stacks import ExportedStates
 from dpd_infra.rehearsal.wire import SECRET_SIGNATURE, SIGNATURE_KEY
-from dpd_infra.rehearsal.workspace import STAND_IN
+from dpd_infra.rehearsal.workspace import STAND_IN, ProjectFiles
 from tests.engine.drills import copy_of_stacks
-from tests.engine.harness import pulumi_cli
+from tests.engine.harness import REPOSITORY, pulumi_cli
 
 SEALED = {SIGNATURE_KEY: SECRET_SIGNATURE, "ciphertext": "v1:AAAA:BBBB"}
 
@@ -93,6 +96,84 @@ def test_a_deployed_stack_is_as_it_was_deployed_and_an_edit_is_one_update(tmp_pa
     told = json.loads(done.stdout)
     assert (told["changes"]["updated"], told["changes"]["created"], told["changes"]["replaced"], told["changes"]["deleted"]) == (1, 0, 0, 0)
     assert [item["name"] for item in told["resources"] if item["operation"] == "update"] == ["llama-70b-config"]
+
+
+def files_of(folder: Path, *, program: str = "") -> ProjectFiles:
+    """A project `shop` with a stack `dev`."""
+    folder.mkdir()
+    (folder / "Pulumi.yaml").write_text("name: shop\nruntime: python\n", encoding="utf-8")
+    (folder / "Pulumi.dev.yaml").write_text("config: {}\n", encoding="utf-8")
+    (folder / "__main__.py").write_text(program, encoding="utf-8")
+    return ProjectFiles.read(folder, "dev")
+
+
+def states(folder: Path, *stacks: tuple[str, str]) -> list[Path]:
+    """One export of each stack, given by project and name."""
+    folder.mkdir()
+    paths: list[Path] = []
+    for index, (project, stack) in enumerate(stacks):
+        path = folder / f"{index}.json"
+        path.write_text(exported([resource(f"urn:pulumi:{stack}::{project}::aws:s3/bucket:Bucket::b")]), encoding="utf-8")
+        paths.append(path)
+    return paths
+
+
+def test_the_states_of_other_stacks_lie_beside_its_own_in_any_order_or_in_a_folder(tmp_path: Path) -> None:
+    files = files_of(tmp_path / "project")
+    given = states(tmp_path / "states", ("base", "prod"), ("shop", "dev"), ("shop", "prod"))
+    for paths in (given, given[::-1], [tmp_path / "states"]):
+        read = ExportedStates.read(paths, files)
+        assert read.own is not None
+        assert (read.own.project, read.own.stack) == ("shop", "dev")
+        assert sorted((state.project, state.stack) for state in read.others) == [("base", "prod"), ("shop", "prod")]
+
+
+def test_a_stack_that_is_not_deployed_begins_with_nothing_where_it_refers_to_the_other(tmp_path: Path) -> None:
+    given = states(tmp_path / "states", ("base", "prod"))
+    read = ExportedStates.read(given, files_of(tmp_path / "named", program='StackReference("acme/base/prod")'))
+    assert read.own is None
+    assert [(state.project, state.stack) for state in read.others] == [("base", "prod")]
+    with pytest.raises(StateRefused, match=r"not of dev of project shop; nor do Pulumi\.dev\.yaml and its program name base/prod"):
+        ExportedStates.read(given, files_of(tmp_path / "silent"))
+
+
+def test_two_states_of_one_stack_and_a_folder_without_any_are_refused(tmp_path: Path) -> None:
+    files = files_of(tmp_path / "project")
+    with pytest.raises(StateRefused, match="are both the state of stack dev of project shop"):
+        ExportedStates.read(states(tmp_path / "states", ("shop", "dev"), ("shop", "dev")), files)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(StateRefused, match="has no JSON file"):
+        ExportedStates.read([tmp_path / "empty"], files)
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("organization", ["organization", "acme"])
+def test_endpoints_are_rehearsed_on_the_exported_state_of_their_platform(tmp_path: Path, organization: str) -> None:
+    project = copy_of_stacks(tmp_path)
+    settings = project / "stacks" / "Pulumi.dev.yaml"
+    document = yaml.safe_load(settings.read_text(encoding="utf-8"))
+    del document["config"]["dpd-infra:endpoints"]  # they would have the GPUs
+    settings.write_text(yaml.safe_dump(document), encoding="utf-8")
+    platform = Rehearsal(project, "dev", state_dir=tmp_path / "deployed")
+    platform.up()
+    with platform.session() as session:
+        session.engine.command("stack", "export", "--file", str(tmp_path / "platform.json"))
+    endpoints = shutil.copytree(REPOSITORY / "examples" / "endpoints_only", tmp_path / "endpoints")
+    file = endpoints / "Pulumi.dev.yaml"
+    file.write_text(file.read_text(encoding="utf-8").replace("organization/", f"{organization}/", 1), encoding="utf-8")
+    asked = ["rehearse", "dev", "--project", str(endpoints), "--json"]
+
+    alone = CliRunner().invoke(app, asked)
+    assert alone.exit_code == 1
+    told = json.loads(alone.stdout)
+    assert told["explanation"]["page"].endswith("#another-stack-is-not-known")
+    assert f"$ pulumi stack export --stack {organization}/dpd-infra/dev --file other.json" in told["explanation"]["wayOut"]
+
+    done = CliRunner().invoke(app, [*asked, "--from", str(tmp_path / "platform.json")])
+    assert done.exit_code == 0, done.output
+    told = json.loads(done.stdout)
+    assert "search-70b-config" in {item["name"] for item in told["resources"] if item["operation"] == "create"}
+    assert told["notes"] == ["no state of dev itself is among what --from names: it begins with nothing"]
 
 
 def labels() -> tuple[str, str]:
