@@ -20,6 +20,9 @@ from dpd_infra.spec.finding import Severity
 BACKENDS = ("redis", "tieredstorage")
 """The second levels there are (CRD)."""
 
+REDIS_SCHEMES = ("redis://", "rediss://", "redis-sentinel://", "unix://")
+"""How LMCache's URL of a redis begins (LMCache, v1/storage_backend/connector)."""
+
 L1_VARIABLE = "LMCACHE_MAX_LOCAL_CPU_SIZE"
 DEFAULT_L1_GB = 5.0
 """LMCache's max_local_cpu_size, GB for each rank (LMCache, v1/config.py). What the operator sets is not published."""
@@ -37,7 +40,7 @@ _CACHE = ("spec", "kvCacheSpec")
     since="2.1",
 )
 def second_level_is_complete(endpoint: EndpointSubject) -> Iterator[Violation]:
-    """enableL2Cache without l2CacheSpec or backend, a backend that is none, or redis without a URL."""
+    """enableL2Cache without l2CacheSpec or backend, a backend that is none, or redis without a URL of it."""
     cache = mapping(endpoint.reading.spec.get("kvCacheSpec"))
     if cache.get("enableL2Cache") is not True or text(cache.get("cacheConfigFile")):
         return
@@ -51,9 +54,15 @@ def second_level_is_complete(endpoint: EndpointSubject) -> Iterator[Violation]:
         near = next((name for name in BACKENDS if name in backend.lower()), None)
         patch = set_value(endpoint, path, near) if near else None
         yield Violation(endpoint.at(*path), f"{backend!r} is no backend", f"write {near or ' or '.join(BACKENDS)}", backend, patch)
-    elif isinstance(backend, str) and backend.lower() == "redis" and not text(mapping(cache.get("l2CacheSpec")).get("l2CacheLocalUrl")):
-        fix = f"add {named(endpoint, 'l2CacheLocalUrl', 'cache.l2.url')}: redis://<host>:6379"
-        yield Violation(endpoint.at(*spec, "l2CacheLocalUrl"), "the backend is redis, no URL is given", fix, "redis")
+    elif isinstance(backend, str) and backend.lower() == "redis":
+        url, name = text(mapping(cache.get("l2CacheSpec")).get("l2CacheLocalUrl")), named(endpoint, "l2CacheLocalUrl", "cache.l2.url")
+        place = (*spec, "l2CacheLocalUrl")
+        if not url:
+            yield Violation(endpoint.at(*place), "the backend is redis, no URL is given", f"add {name}: redis://<host>:6379", "redis")
+        elif not url.startswith(REDIS_SCHEMES):
+            yield Violation(
+                endpoint.at(*place), "the backend is redis, and its URL is of another kind", f"write {name}: redis://<host>:6379"
+            )
 
 
 @rule(

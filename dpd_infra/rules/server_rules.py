@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from dpd_infra.catalog.images import worker_image
@@ -212,3 +213,26 @@ def served_model(endpoint: EndpointSubject) -> Iterator[Violation]:
     if said and said.startswith("/") and not (said.rstrip("/") + "/").startswith(mount.rstrip("/") + "/"):
         fix = f"write --model {mount}, or mount the model at {said}"
         yield Violation(endpoint.at(*place), f"the server loads {said}, the model is mounted at {mount}", fix, said)
+
+
+@rule(
+    "DPD414",
+    "The server loads the files that are mounted, not the hub's",
+    severity=Severity.WARNING,
+    why="The operator mounts the model of modelSourceConfig; a server that is given a name of the Hugging Face hub downloads that in every "
+    "pod instead, which needs a way out and, for gated models, a token that the worker does not have.",
+    sources=(DPD_GUIDE, VLLM),
+)
+def model_of_the_hub(endpoint: EndpointSubject) -> Iterator[Violation]:
+    """`--model` with `organisation/model` in a documented image."""
+    reading = endpoint.reading
+    flag = reading.decode.args.last("model")
+    value = flag.value if flag is not None else None
+    if flag is None or value is None or worker_image(reading.image) is None or reading.worker.get("command") is not None:
+        return
+    if _HUB_NAME.fullmatch(value):
+        mount = text(mapping(reading.worker.get("modelVolumeMount")).get("mountPath")) or "/opt/ml/model"
+        yield Violation(endpoint.at(*flag.path), f"--model is {value}, a name of the hub", f"write --model {mount}", value)
+
+
+_HUB_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*/[A-Za-z0-9_.-]+")

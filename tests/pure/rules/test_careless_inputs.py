@@ -17,6 +17,10 @@ def errors_and_warnings(given: Raw | Stack) -> list[str]:
     return [finding.rule for finding in given.findings if finding.severity is not Severity.ADVICE and finding.rule not in before]
 
 
+def second_level(url: str) -> dict[str, object]:
+    return {"enableL1Cache": True, "enableL2Cache": True, "l2CacheSpec": {"l2CacheBackend": "redis", "l2CacheLocalUrl": url}}
+
+
 def words(*args: str) -> Edit:
     return put("spec|worker|args", list(args))
 
@@ -49,6 +53,8 @@ def zones(prefill: str, decode: str) -> tuple[Edit, ...]:
         ((put(f"{SOURCE}|s3Storage|bucketName", "My_Models"),), "DPD429"),
         ((put(f"{SOURCE}|s3Storage|region", "us-east-22x"),), "DPD429"),
         ((put(SOURCE, {"modelSourceType": "fsx", "fsxStorage": {"fileSystemId": "llama"}}),), "DPD429"),
+        ((put("spec|kvCacheSpec", second_level("http://cache:6379")),), "DPD120"),
+        ((put("spec|kvCacheSpec", second_level("rediss://cache:6379")),), ""),
         ((scaled(0),), "DPD439"),
         ((scaled(1, targetValue=0),), "DPD437"),
         ((put("spec|tags", [{"name": "a", "value": "1"}, {"name": "a", "value": "2"}]),), "DPD449"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.pure.rules.kit import Case, Edit, colocated, endpoint, more, put, raw, role, stack
+from tests.pure.rules.kit import Case, Edit, colocated, endpoint, flag, more, put, raw, role, stack
 
 LIVENESS = "spec|worker|probes|livenessProbe"
 VOLUMES = "spec|kubernetes|volumes"
@@ -53,6 +53,7 @@ CASES = (
     # vLLM takes the beginning of a flag's name.
     Case("DPD037", raw(role("prefillSpec", "--max-num-sequ", "16")), raw(role("prefillSpec", "--max-num-seq", "16"))),
     Case("DPD129", raw(put("spec|kvCacheSpec|cacheConfigFile", "/etc/lmcache.yaml")), raw(put("spec|kvCacheSpec|cacheConfigFile", ""))),
+    Case("DPD414", raw(flag("--model", "meta-llama/Llama-3.3-70B-Instruct")), raw(flag("--model", "/opt/ml/model/"))),
     Case(
         "DPD429",
         raw(put("spec|modelSourceConfig|s3Storage|bucketName", "s3://my-models/llama")),
