@@ -109,8 +109,8 @@ DEAD_CLUSTER = Explanation(
         "If it is gone, a destroy drops what lived in it from the state on its way:",
         "$ PULUMI_K8S_DELETE_UNREACHABLE=true pulumi destroy",
         (
-            "A Helm release of your own that is not `deletedWith` the cluster ignores that while it is deleted, and not while it is read; "
-            "before the destroy:"
+            "A Helm release that is not `deletedWith` the cluster (one of your own; the dependencies chart on a `pulumi_eks.Cluster`) "
+            "ignores that while it is deleted, and not while it is read; before the destroy:"
         ),
         "$ PULUMI_K8S_DELETE_UNREACHABLE=true pulumi refresh",
         "What its controllers had made stays in the network, and is told of when that is to go.",
