@@ -45,21 +45,9 @@ class Endpoint(Component):
 
     token = tokens.ENDPOINT
 
-    endpoint_name: pulumi.Output[str | None]
-    """The SageMaker endpoint; None where there is none."""
-    url: pulumi.Output[str]
-    """Where pods of the cluster reach it: plain HTTP."""
-    prefill_deployment: pulumi.Output[str | None]
-    """The prefill role's Deployment, in the endpoint's namespace; None while it is not disaggregated."""
-    decode_deployment: pulumi.Output[str | None]
-    """The decode role's Deployment; None while it is not disaggregated."""
-    router_deployment: pulumi.Output[str | None]
-    """The router's Deployment in the operator's namespace; None without a router."""
     certificate: pulumi.Output[dict[str, Any] | None]
     """Where the certificate of the CA is that clients of the load balancer trust, as the operator's status says: `bucket`, `keys`, `arn`
     in ACM and `domains`. None where the status says nothing of one."""
-    outputs: dict[str, pulumi.Output[Any]]
-    """All of these by camelCase name: what a stack exports."""
     resource: CustomResourceWithStatus
     """The custom resource itself."""
     manifest: RenderedManifest
@@ -96,8 +84,43 @@ class Endpoint(Component):
 
         token_secret = self._token_secret(name, spec, operator, hugging_face_token) if config_key is not None else None
         self.resource = self._resource(name, spec, operator, () if token_secret is None else (token_secret,))
-        self._set_outputs(self.manifest.name, spec)
-        self.outputs = {
+        self.certificate = self.resource.status.apply(self._certificate_when_ready)
+        # Plain, because the engine need not wait for them; an output of each would be half of what registering an endpoint costs.
+        self._names = _names(self.manifest, spec)
+        self.register_outputs({**self._names, "certificate": self.certificate})
+        if pulumi.runtime.is_dry_run():
+            # A preview tells what the numbers come to; `up` has had its preview, or wants none.
+            pulumi.log.info(self._short_sizing.text, resource=self)
+
+    @cached_property
+    def endpoint_name(self) -> pulumi.Output[str | None]:
+        """The SageMaker endpoint; None where there is none."""
+        return self._after("endpointName")
+
+    @cached_property
+    def url(self) -> pulumi.Output[str]:
+        """Where pods of the cluster reach it: plain HTTP."""
+        return self._after("url")
+
+    @cached_property
+    def prefill_deployment(self) -> pulumi.Output[str | None]:
+        """The prefill role's Deployment, in the endpoint's namespace; None while it is not disaggregated."""
+        return self._after("prefillDeployment")
+
+    @cached_property
+    def decode_deployment(self) -> pulumi.Output[str | None]:
+        """The decode role's Deployment; None while it is not disaggregated."""
+        return self._after("decodeDeployment")
+
+    @cached_property
+    def router_deployment(self) -> pulumi.Output[str | None]:
+        """The router's Deployment in the operator's namespace; None without a router."""
+        return self._after("routerDeployment")
+
+    @cached_property
+    def outputs(self) -> dict[str, pulumi.Output[Any]]:
+        """All of these by camelCase name: what a stack exports."""
+        return {
             "endpointName": self.endpoint_name,
             "url": self.url,
             "prefillDeployment": self.prefill_deployment,
@@ -105,10 +128,16 @@ class Endpoint(Component):
             "routerDeployment": self.router_deployment,
             "certificate": self.certificate,
         }
-        self.register_outputs(self.outputs)
-        if pulumi.runtime.is_dry_run():
-            # A preview tells what the numbers come to; `up` has had its preview, or wants none.
-            pulumi.log.info(self._short_sizing.text, resource=self)
+
+    def _after(self, name: str) -> pulumi.Output[Any]:
+        """A name once the resource is ready: whatever takes it waits for that. A preview has no status to go by."""
+        ready: pulumi.Output[Any] = self.resource.urn if pulumi.runtime.is_dry_run() else self.certificate
+        return ready.apply(lambda _: self._names[name])
+
+    def _certificate_when_ready(self, status: Mapping[str, Any] | None) -> dict[str, Any] | None:
+        if not pulumi.runtime.is_dry_run():
+            refuse_failed(self.manifest.name, status)
+        return _certificate(status)
 
     @property
     def sizing(self) -> dict[str, Any]:
@@ -167,26 +196,20 @@ class Endpoint(Component):
             ),
         )
 
-    def _set_outputs(self, name: str, spec: EndpointSpec) -> None:
-        document = self.manifest.document
-        metadata, body = document["metadata"], document["spec"]
-        disaggregated = "pdSpec" in body
-        routed = disaggregated or body.get("intelligentRoutingSpec", {}).get("enabled") is True
-        roles = role_deployment_names(name)
-        # The names hold once the resource is ready: whatever takes one of them waits for that. A preview has no status to go by.
-        ready: pulumi.Output[Any] = self.resource.urn
-        if not pulumi.runtime.is_dry_run():
-            ready = self.resource.status.apply(lambda status: refuse_failed(name, status))
 
-        def after(value: str | None) -> pulumi.Output[Any]:
-            return ready.apply(lambda _: value)
-
-        self.endpoint_name = after(body.get("endpointName") or None)
-        self.url = after(routing_service_url(name, metadata["namespace"], body.get("invocationEndpoint", "")))
-        self.prefill_deployment = after(roles.prefill if disaggregated else None)
-        self.decode_deployment = after(roles.decode if disaggregated else None)
-        self.certificate = self.resource.status.apply(_certificate)
-        self.router_deployment = after(router_deployment_name(name, spec.namespace) if routed else None)
+def _names(manifest: RenderedManifest, spec: EndpointSpec) -> dict[str, str | None]:
+    """What an endpoint is called and where it is reached, all known from its manifest."""
+    name, metadata, body = manifest.name, manifest.document["metadata"], manifest.document["spec"]
+    disaggregated = "pdSpec" in body
+    routed = disaggregated or body.get("intelligentRoutingSpec", {}).get("enabled") is True
+    roles = role_deployment_names(name)
+    return {
+        "endpointName": body.get("endpointName") or None,
+        "url": routing_service_url(name, metadata["namespace"], body.get("invocationEndpoint", "")),
+        "prefillDeployment": roles.prefill if disaggregated else None,
+        "decodeDeployment": roles.decode if disaggregated else None,
+        "routerDeployment": router_deployment_name(name, spec.namespace) if routed else None,
+    }
 
 
 def _token_config_key(spec: EndpointSpec) -> str | None:
