@@ -151,7 +151,8 @@ def test_blue_green_without_free_nodes_for_both_is_refused_before_anything_is_to
     assert project.state == before
     # One node more, as the report says, and it goes.
     project.config = config(ROOM, endpoints(**BLUE_GREEN))
-    assert project.up().changed == {RESOURCE: "replace", "inference-cluster-cluster": "update"}
+    changed = project.up().changed
+    assert (changed[RESOURCE], changed["inference-cluster-cluster"]) == ("replace", "update")
     assert ends(project) == {("llama-70b-g2", "llama-70b-g2")}
 
 
