@@ -4,9 +4,9 @@
 
 The other side registers, for each endpoint, a component class of its own and in it the CustomResource with the plain manifest, the same
 options and the same dependencies; that both send the same is checked first. `flat`, for information, has no components: half as many
-registrations. Both take turns in one run; times are processor seconds. Reading the stack file is measured too. The exit code is 1 where the
-ratio is over 1.25 for 100 endpoints or more, or where an endpoint among 1,000 costs more than 1.5 times one among 100. The latter is measured
-without Python's cyclic garbage collector, whose work sets in step by step as any program's memory grows: what `flat` needs with it is shown.
+registrations. Both take turns in one run; times are processor seconds. Reading the stack file is measured too. The exit code is 1 where
+the ratio is over 1.25 for 100 endpoints or more, or where an endpoint among 1,000 costs more than 1.5 times one among 100. The latter is
+measured without Python's cyclic garbage collector, whose work sets in step by step as the memory of any program grows.
 """
 
 from __future__ import annotations
