@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable
 from html import escape
 
 from dpd_infra.rehearsal.engine import STACK_TYPE
 from dpd_infra.rehearsal.explanations import Explanation
+from dpd_infra.rehearsal.faults import Trial
 from dpd_infra.rehearsal.kill_drill import Recovery
 from dpd_infra.rehearsal.report import Report
+from dpd_infra.rehearsal.runner import RehearsalResult
 from dpd_infra.rehearsal.state_graph import Node, StateGraph
 from dpd_infra.rehearsal.timeline import Timeline
 from dpd_infra.rehearsal.timeline_svg import svg
@@ -33,7 +36,10 @@ var(--critical); stroke-width: 1.2; opacity: .55 } .bar.create { fill: var(--cre
 .bar.delete { fill: var(--delete) } .bar.replace { fill: var(--replace) } .bar.critical { fill: var(--critical) } .bar.failed {
 fill: var(--failed) } .bar.assumed { fill-opacity: .78 } table { border-collapse: collapse; width: 100% } th, td { text-align:
 left; padding: 6px 10px 6px 0; border-bottom: 1px solid var(--line);   vertical-align: top } th { color: var(--soft); font-weight:
-500; font-size: 13px } td { overflow-wrap: anywhere } details { margin: 2px 0 } details > :not(summary) { margin-left: 20px }
+500; font-size: 13px } td { overflow-wrap: anywhere } td.word, th { white-space: nowrap; overflow-wrap: normal } .more td {
+padding-left: 24px } tr:has(+ .more) td { border-bottom: 0 } .legend { color: var(--soft); font-size: 13px; margin: 0 0 8px }
+.legend i { display: inline-block; width: 14px; height: 10px; border-radius: 3px; margin: 0 5px 0 14px } .legend i:first-child {
+margin-left: 0 } details { margin: 2px 0 } details > :not(summary) { margin-left: 20px }
 summary { cursor: pointer } .leaf { padding-left: 16px } .kind { color: var(--soft); font-size: 13px } .mark { display:
 inline-block; width: 16px; font-weight: 600 } footer { color: var(--soft);   font-size: 13px; margin-top: 48px; border-top: 1px
 solid var(--line); padding-top: 12px }
@@ -44,7 +50,17 @@ _FOOT = (
     "Written by <code>dpd rehearse</code>. Times are not measured: each kind of resource has a duration, low to high; point at a bar to "
     "see where it was read. “Assumed” means that no document gives it."
 )
-_MARKS = {"create": ("+", "good"), "update": ("~", ""), "replace": ("±", ""), "delete": ("-", "bad"), "failed": ("✗", "bad")}
+_FAULTS = "“Refused”: the service said no and made nothing. “Went on”: it answered with an error, and made the resource all the same."
+_NOT_BEGUN = "not begun"
+_WORDS = {"create": "created", "update": "updated", "replace": "replaced", "delete": "deleted"}
+_MARKS = {
+    "create": ("+", "good"),
+    "update": ("~", ""),
+    "replace": ("±", ""),
+    "delete": ("-", "bad"),
+    "failed": ("✗", "bad"),
+    _NOT_BEGUN: ("·", "kind"),
+}
 
 
 def page(report: Report) -> str:
@@ -106,13 +122,18 @@ def _failure(report: Report) -> str:
 def _explained(explanation: Explanation) -> str:
     steps = "".join(f"<li>{_step(step)}</li>" for step in explanation.way_out)
     return (
-        f"<p><b>{escape(explanation.symptom)}.</b> {escape(explanation.cause)}</p><p>The way out:</p><ol>{steps}</ol>"
+        f"<p><b>{escape(explanation.symptom)}.</b> {_prose(explanation.cause)}</p><p>The way out:</p><ol>{steps}</ol>"
         f"<p class='kind'>{escape(explanation.anchor)}; {escape(str(explanation.source))}</p>"
     )
 
 
 def _step(text: str) -> str:
-    return f"<pre>{escape(text)}</pre>" if text.startswith("$ ") else escape(text)
+    return f"<pre>{escape(text)}</pre>" if text.startswith("$ ") else _prose(text)
+
+
+def _prose(text: str) -> str:
+    """A text in which `` `words` `` are code."""
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text))
 
 
 def _drills(report: Report) -> str:
@@ -121,14 +142,20 @@ def _drills(report: Report) -> str:
         parts.append(_recovery(report.recovery))
     if report.trials:
         rows = "".join(
-            f"<tr><td>{escape(trial.name)}<br><span class='kind'>{escape(trial.type)}</span></td><td>{escape(trial.fault)}</td>"
-            f"<td class='{'good' if trial.ok else 'bad'}'>{'converged' if trial.ok else 'did not converge'}</td>"
-            f"<td>{'<br>'.join(map(escape, trial.problems)) or (_explained(trial.explanation) if trial.explanation else '')}</td></tr>"
+            f"<tr><td>{escape(trial.name)} <span class='kind'>{escape(trial.type)}</span></td><td class='word'>{escape(trial.fault)}</td>"
+            f"<td class='word {'good' if trial.ok else 'bad'}'>{'converged' if trial.ok else 'did not converge'}</td></tr>{_more(trial)}"
             for trial in sorted(report.trials, key=lambda trial: (trial.ok, trial.explanation is None))
         )
-        head = "<tr><th>failed resource</th><th>fault</th><th>the next up</th><th></th></tr>"
-        parts.append(f"<h2>Each resource failed in turn</h2><table>{head}{rows}</table>")
+        head = "<tr><th>failed resource</th><th>fault</th><th>the next up</th></tr>"
+        parts.append(f"<h2>Each resource failed in turn</h2><p>{_FAULTS}</p><div class='scroll'><table>{head}{rows}</table></div>")
     return "".join(parts)
+
+
+def _more(trial: Trial) -> str:
+    """What is to be told of a trial, in a row of its own."""
+    told = "".join(f"<p class='bad'>{escape(problem)}</p>" for problem in trial.problems)
+    told = told or (_explained(trial.explanation) if trial.explanation else "")
+    return f"<tr class='more'><td colspan='3'>{told}</td></tr>" if told else ""
 
 
 def _recovery(recovery: Recovery) -> str:
@@ -154,8 +181,18 @@ def _time(timeline: Timeline | None) -> str:
     return (
         f"<h2>Time</h2><p>{timeline.low:.0f} to {timeline.high:.0f} minutes; drawn with every step at the middle of its duration. "
         f"The critical path: {path or 'seconds long'}.{rest} {timeline.assumed} of {len(timeline.bars)} durations are assumed.</p>"
-        f"<div class='scroll'>{svg(timeline)}</div>"
+        f"<p class='legend'>{_legend(timeline)}</p><div class='scroll'>{svg(timeline)}</div>"
     )
+
+
+def _legend(timeline: Timeline) -> str:
+    """What the colours of the bars that are drawn mean."""
+    drawn, critical = timeline.without_trifles(), set(timeline.critical)
+    aside = {bar.change for bar in drawn if bar.status != "failed" and bar.node.urn not in critical}
+    there = [("critical", "on the critical path")] if any(bar.node.urn in critical and bar.status != "failed" for bar in drawn) else []
+    there += [(change, f"{word} beside it") for change, word in _WORDS.items() if change in aside]
+    there += [("failed", "failed")] if any(bar.status == "failed" for bar in drawn) else []
+    return "".join(f"<i style='background: var(--{name})'></i>{escape(word)}" for name, word in there)
 
 
 def _tree(report: Report) -> str:
@@ -164,9 +201,7 @@ def _tree(report: Report) -> str:
     graph = report.result.after if report.result.action != "destroy" else report.result.before
     if not graph.nodes:
         return ""
-    changes = {
-        bar.node.urn: "failed" if bar.status == "failed" else bar.change for bar in (report.timeline.bars if report.timeline else ())
-    }
+    changes = _changes(report, report.result, graph)
     children: dict[str, list[Node]] = {}
     for node in graph:
         place = node.parent if node.parent in graph and graph[node.parent].type != STACK_TYPE else ""
@@ -175,18 +210,30 @@ def _tree(report: Report) -> str:
     return f"<h2>Resources</h2>{_nodes(children.get('', ()), children, changes, graph)}"
 
 
+def _changes(report: Report, result: RehearsalResult, graph: StateGraph) -> dict[str, str]:
+    """What was done with each resource, by URN; of a failed `up` also what it did not come to."""
+    changes = {step.urn: step.op for step in result.resources if step.type.startswith("pulumi:providers:") and step.op in _WORDS}
+    bars = report.timeline.bars if report.timeline else ()
+    changes |= {bar.node.urn: "failed" if bar.status == "failed" else bar.change for bar in bars}
+    if not report.ok and result.action == "up":
+        left = (node for node in graph if node.urn not in changes and node.urn not in result.before)
+        changes |= {node.urn: _NOT_BEGUN for node in left if node.custom and not node.is_provider}
+    return changes
+
+
 def _nodes(nodes: Iterable[Node], children: dict[str, list[Node]], changes: dict[str, str], graph: StateGraph) -> str:
     parts: list[str] = []
     for node in nodes:
         below = children.get(node.urn, [])
-        sign, style = _MARKS.get(changes.get(node.urn, ""), ("", ""))
-        mark = f"<span class='mark {style}'>{sign}</span>"
+        change = changes.get(node.urn, "")
+        sign, style = _MARKS.get(change, ("", ""))
+        mark = f"<span class='mark {style}' title='{_WORDS.get(change, change)}'>{sign}</span>"
         label = f"{mark}{escape(node.name)} <span class='kind'>{escape(node.type)}{', protected' if node.protect else ''}</span>"
         if not below:
             parts.append(f"<div class='leaf'>{label}</div>")
             continue
         count = Counter(changes[other] for other in _below(node.urn, children) if other in changes)
-        words = ", ".join(f"{number} {word}" for word, number in sorted(count.items()))
+        words = ", ".join(f"{number} {_WORDS.get(word, word)}" for word, number in sorted(count.items()))
         opened = " open" if node.type == "dpd:index:Platform" or "failed" in count else ""
         inner = _nodes(below, children, changes, graph)
         parts.append(f"<details{opened}><summary>{label} <span class='kind'>{escape(words)}</span></summary><div>{inner}</div></details>")

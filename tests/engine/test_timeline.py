@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from xml.etree import ElementTree as ET
@@ -14,6 +15,8 @@ from hypothesis import strategies as st
 from dpd_infra.catalog.sources import Source
 from dpd_infra.rehearsal.durations import ADDONS, ASSUMED, KINDS, durations_of, is_known
 from dpd_infra.rehearsal.engine import Step
+from dpd_infra.rehearsal.explanations import EXISTS, Explanation
+from dpd_infra.rehearsal.faults import Trial
 from dpd_infra.rehearsal.report import Report, timeline_data
 from dpd_infra.rehearsal.report_html import page
 from dpd_infra.rehearsal.runner import RehearsalResult
@@ -184,3 +187,38 @@ def test_the_page_is_whole_needs_nothing_from_outside_and_shows_no_markup_of_a_v
     data = timeline_data(timeline)
     assert data["criticalPath"] == ["eks", "hyperpod"]
     assert [step["status"] for step in data["steps"] if step["name"] == "hyperpod"] == ["failed"]
+
+
+def test_the_page_says_what_the_colours_are_and_what_a_failed_up_did_not_come_to() -> None:
+    graph, eks, hyperpod, nat = chain()
+    made = (Step(EKS, "eks", eks.urn, "create"),)
+    failed = (Step(HYPERPOD, "hyperpod", hyperpod.urn, "create"),)
+    result = RehearsalResult("up", 1, 0, 0, 0, 0, {}, frozenset(), made, failed, 1.0, after=graph)
+    text = page(Report("dev", "shop", "up", ok=False, result=result, message="no"))
+    assert "<i style='background: var(--critical)'></i>on the critical path<i style='background: var(--failed)'></i>failed</p>" in text
+    marks = dict(re.findall(r"title='([^']*)'>[^<]*</span>(\w+)", text))
+    assert marks == {"not begun": nat.name, "created": eks.name, "failed": hyperpod.name}
+    fine = page(Report("dev", "shop", "up", ok=True, result=result))
+    assert "not begun" not in fine
+
+
+def test_what_is_told_of_a_trial_has_a_row_of_its_own_and_words_are_not_broken() -> None:
+    _, eks, hyperpod, _ = chain()
+    trials = (
+        Trial(eks.urn, "refused", "no", ()),
+        Trial(hyperpod.urn, "went on", "no", (), EXISTS),
+        Trial(hyperpod.urn, "refused", "no", ("two are made",)),
+    )
+    text = page(Report("dev", "shop", "fail-each", ok=False, trials=trials))
+    outside = _Outside()
+    outside.feed(text)
+    assert outside.open == []
+    rows = re.findall(r"<tr( class='more')?>(.*?)</tr>", text)
+    assert [bool(more) for more, _ in rows] == [False, False, True, False, True, False]
+    assert "two are made" in rows[2][1]
+    assert all(row.count("<td class='word") == 2 for more, row in rows[1:] if not more)
+    assert "<code>aws sagemaker" in page(Report("dev", "shop", "up", ok=False, message="no", explanation=told_of_a_command()))
+
+
+def told_of_a_command() -> Explanation:
+    return replace(EXISTS, way_out=("Its ARN: `aws sagemaker describe-cluster`",))
