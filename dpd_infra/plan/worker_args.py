@@ -35,8 +35,9 @@ _MULTIPLIERS = {"k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "K": 2**10, "M"
 _HUMAN = re.compile(r"(\d{1,12}(?:\.\d{1,12})?)([kKmMgGtT])")
 _NEGATIVE = re.compile(r"-\d+(\.\d+)?")
 _SHELLS = frozenset({"sh", "bash", "dash", "ash", "zsh"})
-_DASHES = ("-", "\u2010", "\u2011", "\u2012", "\u2013", "\u2014", "\u2015", "\u2212")
-"""A hyphen, and what editors make of one."""
+_LONG_DASHES = "\u2010\u2011\u2012\u2013\u2014\u2015\u2212"
+"""What editors make of a hyphen, or of two."""
+_RUN_TOGETHER = re.compile(rf"-[^=\s]*\s|[{_LONG_DASHES}].")
 _ROLE_KEYS = {Role.PREFILL: "prefillSpec", Role.DECODE: "decodingSpec"}
 
 
@@ -202,15 +203,13 @@ def server_args(manifest: Mapping[str, Any], role: Role | None = None) -> Worker
 
 def is_run_together(text: str) -> bool:
     """Whether a list entry holds a flag and more, `--port 8000`, or begins with a dash that is no hyphen: no server reads it as meant."""
-    name = text.partition("=")[0]
-    return len(text) > 1 and text.startswith(_DASHES) and (any(map(str.isspace, name)) or not text.startswith("-"))
+    return _RUN_TOGETHER.match(text) is not None
 
 
 def words_meant(text: str) -> list[str]:
     """The words that an entry was meant as, where it is run together."""
-    dashes = len(text) - len(text.lstrip("".join(_DASHES)))
     # An editor makes one long dash of two hyphens.
-    plain = text if text.startswith("-") else f"--{text[dashes:]}"
+    plain = text if text.startswith("-") else f"--{text.lstrip(f'-{_LONG_DASHES}')}"
     try:
         return shlex.split(plain)
     except ValueError:

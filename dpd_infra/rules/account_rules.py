@@ -61,7 +61,9 @@ def operator_may(endpoint: EndpointSubject) -> Iterator[Violation]:
 )
 def tags_can_be(endpoint: EndpointSubject) -> Iterator[Violation]:
     """A tag with a reserved or doubled key, a key over 128 or a value over 256 characters, or more than 50 tags."""
-    tags = entries(endpoint.get("spec", "tags"))
+    tags = entries(endpoint.reading.spec.get("tags"))
+    if not tags:
+        return
     names = Counter(text(mapping(tag).get("name")) for tag in tags)
     for index, tag in enumerate(tags):
         name, value = text(mapping(tag).get("name")), text(mapping(tag).get("value"))

@@ -183,7 +183,8 @@ def zones_are_one(endpoint: EndpointSubject) -> Iterator[Violation]:
     if not endpoint.reading.disaggregated:
         return
     places: list[Path] = [("spec", "pdSpec", "topologySpec", "availabilityZone")]
-    places += [(*server.path, "nodeSelector", "topology.kubernetes.io/zone") for server in endpoint.reading.servers]
+    label = "topology.kubernetes.io/zone"
+    places += [(*server.path, "nodeSelector", label) for server in endpoint.reading.servers if "nodeSelector" in server.block]
     asked = [(path, zone) for path in places if isinstance(zone := endpoint.get(*path), str) and zone]
     for path, zone in asked:
         if not _ZONE.fullmatch(zone):
@@ -217,7 +218,7 @@ def selector_has_the_type(endpoint: EndpointSubject) -> Iterator[Violation]:
         return
     for server in endpoint.reading.servers:
         path: Path = (*server.path, "nodeSelector", INSTANCE_TYPE_LABEL)
-        wanted = endpoint.get(*path)
+        wanted = mapping(server.block.get("nodeSelector")).get(INSTANCE_TYPE_LABEL)
         # One without its prefix is told as that.
         if isinstance(wanted, str) and wanted.startswith("ml.") and wanted not in types:
             what = f"{server.name} selects {wanted} nodes, the endpoint runs on {' or '.join(types)}"
@@ -236,7 +237,7 @@ def selector_has_the_type(endpoint: EndpointSubject) -> Iterator[Violation]:
 )
 def both_roles_are_placed(endpoint: EndpointSubject) -> Iterator[Violation]:
     """One role selects an instance group, the other none, and there are nodes of their type outside of that group."""
-    if not endpoint.reading.disaggregated:
+    if not endpoint.reading.disaggregated or not any("nodeSelector" in server.block for server in endpoint.reading.servers):
         return
     asked = list(demands(endpoint))
     placed = [demand for demand in asked if demand.group is not None]

@@ -92,6 +92,8 @@ def variables_can_be(endpoint: EndpointSubject) -> Iterator[Violation]:
     """A variable with both value and valueFrom, a valueFrom with no source or with several, and a name that is none."""
     for path, entry in _variables(endpoint):
         name, source = text(entry.get("name")), entry.get("valueFrom")
+        if source is None and name and "=" not in name:
+            continue
         given = [key for key in VALUE_SOURCES if mapping(source).get(key) is not None]
         if not name or "=" in name:
             yield Violation(endpoint.at(*path, "name"), f"{name!r} is no name of a variable", "name it without an equals sign", name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from dpd_infra.catalog.addons import S3_CSI
 from dpd_infra.catalog.regions import REGIONS, is_misspelt
@@ -231,35 +231,43 @@ def no_infiniband_mount(endpoint: EndpointSubject) -> Iterator[Violation]:
 )
 def source_has_its_form(endpoint: EndpointSubject) -> Iterator[Violation]:
     """A bucket or a folder written as a URI or an ARN, a file system's id that is none, or a region that is none."""
-    kind = _kind(endpoint)
-    location: Path = (*_SOURCE, "modelLocation")
-    if "://" in text(endpoint.get(*location)):
-        yield Violation(
-            endpoint.at(*location),
-            f"the model's folder is {endpoint.get(*location)}",
-            f"write its path in the source alone: {text(endpoint.get(*location)).partition('://')[2].partition('/')[2] or 'models/llama'}",
-            value=endpoint.get(*location),
-        )
-    bucket, region, file_system = (
-        (*_SOURCE, "s3Storage", "bucketName"),
-        (*_SOURCE, "s3Storage", "region"),
-        (*_SOURCE, "fsxStorage", "fileSystemId"),
-    )
-    asked = text(endpoint.get(*bucket))
-    if kind == "s3" and asked and not _BUCKET.fullmatch(asked):
-        name = re.split(r"/", re.sub(r"^(s3://|arn:aws[a-z-]*:s3:::)", "", asked))[0]
-        fix = f"write {name}" if _BUCKET.fullmatch(name) else "write the bucket's name: lower-case letters, digits, dots and hyphens"
-        yield Violation(endpoint.at(*bucket), f"{asked} is no bucket's name", fix, asked)
-    asked = text(endpoint.get(*region))
-    if kind == "s3" and asked and (not _REGION.fullmatch(asked) or is_misspelt(asked)):
-        near = difflib.get_close_matches(asked, REGIONS, n=1)
-        yield Violation(endpoint.at(*region), f"{asked} is no region", f"write {near[0] if near else 'a region, as in us-east-2'}", asked)
-    asked = text(endpoint.get(*file_system))
-    if kind == "fsx" and asked and not _FILE_SYSTEM.fullmatch(asked):
-        yield Violation(endpoint.at(*file_system), f"{asked} is no file system's id", "write it as fs-0123456789abcdef0", asked)
+    kind, source = _kind(endpoint), mapping(endpoint.reading.spec.get("modelSourceConfig"))
+    folder, place = text(source.get("modelLocation")), (*_SOURCE, "modelLocation")
+    if "://" in folder:
+        path = folder.partition("://")[2].partition("/")[2] or "models/llama"
+        yield Violation(endpoint.at(*place), f"the model's folder is {folder}", f"write its path in the source alone: {path}", folder)
+    block = mapping(source.get(BLOCKS.get(kind, "")))
+    for key, is_right, what, fix in _FORMS.get(kind, ()):
+        asked = text(block.get(key))
+        if asked and not is_right(asked):
+            yield Violation(endpoint.at(*_SOURCE, BLOCKS[kind], key), f"{asked} is no {what}", fix(asked), asked)
 
 
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
 _REGION = re.compile(r"[a-z]{2}(-[a-z]+)+-[0-9]{1,2}")
 _FILE_SYSTEM = re.compile(r"fs-[0-9a-f]{8,17}")
 """FSx's own form (botocore, fsx/2018-03-01, FileSystemId)."""
+
+
+def _is_region(name: str) -> bool:
+    return name in REGIONS or (_REGION.fullmatch(name) is not None and not is_misspelt(name))
+
+
+def _bucket_meant(asked: str) -> str:
+    name = re.sub(r"^(s3://|arn:aws[a-z-]*:s3:::)", "", asked).partition("/")[0]
+    return f"write {name}" if _BUCKET.fullmatch(name) else "write the bucket's name: lower-case letters, digits, dots and hyphens"
+
+
+def _region_meant(asked: str) -> str:
+    near = difflib.get_close_matches(asked, REGIONS, n=1)
+    return f"write {near[0] if near else 'a region, as in us-east-2'}"
+
+
+_FORMS: dict[str, tuple[tuple[str, Callable[[str], object], str, Callable[[str], str]], ...]] = {
+    "s3": (
+        ("bucketName", _BUCKET.fullmatch, "bucket's name", _bucket_meant),
+        ("region", _is_region, "region", _region_meant),
+    ),
+    "fsx": (("fileSystemId", _FILE_SYSTEM.fullmatch, "file system's id", lambda _: "write it as fs-0123456789abcdef0"),),
+}
+"""The keys of a source's block that have a form of their own: whether they have it, what they are, and what to write."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from dpd_infra.catalog.sources import CRD_3_2, KUBERNETES_DOCS, VLLM
 from dpd_infra.plan.worker_args import is_run_together, is_shell, words_meant
@@ -32,6 +33,7 @@ KNOWN_FLAGS = (
 )
 """Flags of vLLM that no other flag of it is nearly named like (vllm/engine/arg_utils.py)."""
 
+_SURE = frozenset({*KNOWN_FLAGS, "model", "host", "port"})
 _NEAR = 0.85
 _TAKES_WORDS = re.compile(r"\$[@*1]|\$\{[@*1]")
 _WITH_SCRIPT = re.compile(r"-[a-z]{0,4}c")
@@ -55,13 +57,15 @@ def _lists(endpoint: EndpointSubject) -> Iterator[tuple[Path, list[object]]]:
 )
 def one_word_an_entry(endpoint: EndpointSubject) -> Iterator[Violation]:
     """An entry like `--port 8000`, one with a blank at its end, or one that begins with a dash that is no hyphen."""
-    server = endpoint.reading.server
-    if is_shell(endpoint.reading.worker.get("command")) or (server is not None and server.name != "vLLM"):
+    if is_shell(endpoint.reading.worker.get("command")):
         return
     for path, words in _lists(endpoint):
         for index, word in enumerate(words):
             if not isinstance(word, str) or not is_run_together(word):
                 continue
+            server = endpoint.reading.server
+            if server is not None and server.name != "vLLM":
+                return
             meant = words_meant(word)
             place: Path = (*path, index)
             patch = set_value(endpoint, place, meant[0]) if len(meant) == 1 else None
@@ -110,9 +114,15 @@ def flags_are_spelt(endpoint: EndpointSubject) -> Iterator[Violation]:
     seen: set[Path] = set()
     for server in reading.servers:
         for flag in server.args.flags:
-            if flag.flag_path in seen or flag.name in KNOWN_FLAGS or any(known.startswith(flag.name) for known in KNOWN_FLAGS):
-                continue
-            near = difflib.get_close_matches(flag.name, KNOWN_FLAGS, n=1, cutoff=_NEAR)
-            if near:
+            if flag.name not in _SURE and flag.flag_path not in seen and (meant := _meant(flag.name)):
                 seen.add(flag.flag_path)
-                yield Violation(endpoint.at(*flag.flag_path), f"--{flag.name} is no flag of vLLM", f"write --{near[0]}", f"--{flag.name}")
+                yield Violation(endpoint.at(*flag.flag_path), f"--{flag.name} is no flag of vLLM", f"write --{meant}", f"--{flag.name}")
+
+
+@lru_cache(maxsize=1024)
+def _meant(name: str) -> str | None:
+    """The flag that was meant; None for one that is there, or that is like none."""
+    if any(known.startswith(name) for known in KNOWN_FLAGS):
+        return None
+    near = difflib.get_close_matches(name, KNOWN_FLAGS, n=1, cutoff=_NEAR)
+    return near[0] if near else None
