@@ -16,7 +16,7 @@ RECORD = "instance-groups.json"
 """The object's name beside the lifecycle scripts. It is written when the cluster has taken the groups, and not before: an update that
 failed is tried again."""
 
-_NOT_THERE = re.compile(r"404|Not ?Found|NoSuchKey|NoSuchBucket|couldn't find resource|empty result", re.IGNORECASE)
+_NOT_THERE = re.compile(r"StatusCode: 404\b|NotFound|Not Found|NoSuchKey|NoSuchBucket|couldn't find resource|empty result")
 """How S3, Cloud Control and the AWS provider say that there is none."""
 
 
