@@ -164,6 +164,10 @@ def _finding(model: type[BaseModel], refusal: _Refusal, prefix: Path, subject: s
             section = next(iter(_models_in(field.annotation)), None) if field is not None else None if steps else model
             named = example_named(section.model_fields, what) if section else example
             fixed = f"{fix_of(what) or 'change one of what it names'}{f', for example {named}' if named else ''}"
+        case _ if detail["loc"][-1:] == ("[key]",):
+            what = f"the name {found} {refusal.must}"
+            why = field_doc or "The name has the wrong shape."
+            fixed = "rename it"
         case _:
             what = f"{refusal.must}, found {found}" if found else refusal.must
             why = field_doc or "The value has the wrong shape."

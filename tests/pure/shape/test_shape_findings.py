@@ -283,3 +283,10 @@ def test_no_platform_whatever_its_values_makes_anything_but_findings(data: dict[
     spec, findings = build(PlatformSpec, data, ("p",), "platform")
     assert (spec is not None) or findings
     assert all(finding.what and finding.fix and finding.why for finding in findings)
+
+
+def test_a_name_of_the_wrong_form_is_to_be_renamed() -> None:
+    data = {"name": "dev", "instanceGroups": {"gpu_x": {"instanceType": "ml.p5.48xlarge", "count": 1}}}
+    _, findings = build(PlatformSpec, data, (), "platform")
+    (found,) = [finding for finding in findings if finding.path == ("instanceGroups", "gpu_x")]
+    assert (found.what, found.fix, found.value) == ("the name 'gpu_x' must match ^[a-zA-Z0-9](-*[a-zA-Z0-9])*$", "rename it", "gpu_x")
