@@ -57,15 +57,27 @@ class Checkpoint:
         """What a killed engine left under way."""
         return tuple(Pending(item["resource"]["urn"], item["type"]) for item in self._latest.get("pending_operations") or [])
 
+    @property
+    def backup(self) -> Path:
+        """The backend's copy of the state before its last change."""
+        return self.file.with_suffix(".json.bak")
+
     def restore(self) -> bool:
-        """Put the backend's backup in place of a file that a kill has torn; whether that was needed."""
-        try:
-            json.loads(self.file.read_text(encoding="utf-8"))
-        except ValueError:
-            backup = self.file.with_suffix(".json.bak")
-            self.write(backup.read_text(encoding="utf-8"))
-            return True
-        return False
+        """Put right what a kill has torn; whether that was needed.
+
+        The backup takes the place of half a state. Half of a description that the backend keeps beside a file (`.attrs`: the engine
+        then says `failed to load checkpoint: EOF`) is deleted: without one the file is read as it is.
+        """
+        torn = False
+        for file in (self.file, self.backup):
+            description = file.with_name(f"{file.name}.attrs")
+            if description.exists() and not _is_whole(description):
+                description.unlink()
+                torn = True
+        if _is_whole(self.file) or not _is_whole(self.backup):
+            return torn
+        self.write(self.backup.read_text(encoding="utf-8"))
+        return True
 
     def without(self, urns: Collection[str]) -> str:
         """The file's text with these resources, and what was under way, taken out."""
@@ -80,3 +92,12 @@ class Checkpoint:
         """Put a state in place of what is there."""
         self.file.parent.mkdir(parents=True, exist_ok=True)
         self.file.write_text(text, encoding="utf-8")
+
+
+def _is_whole(file: Path) -> bool:
+    """Whether a file is there and holds one JSON document."""
+    try:
+        json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return True

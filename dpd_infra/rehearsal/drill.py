@@ -41,7 +41,7 @@ class Scratch:
     def at(self, text: str, account: SimulatedAccount) -> Scratch:
         """The same stack with this state and this account."""
         self.checkpoint.write(text)
-        self.checkpoint.file.with_suffix(".json.bak").unlink(missing_ok=True)
+        self.checkpoint.backup.unlink(missing_ok=True)
         return Scratch(replace(self.engine, account=account), self.program)
 
     def made(self) -> Counter[tuple[str, str]]:

@@ -41,8 +41,9 @@ class Recovery:
 
 
 _TORN = (
-    "the kill tore the state file, as it can with a backend in local files: its backup was put back first "
-    "(cp .pulumi/stacks/PROJECT/STACK.json.bak .pulumi/stacks/PROJECT/STACK.json)"
+    "the kill tore the state file or what the backend keeps beside it, as it can with a backend in local files. That was put right first: "
+    "the backup put back (cp .pulumi/stacks/PROJECT/STACK.json.bak .pulumi/stacks/PROJECT/STACK.json) where the state was torn, and a torn "
+    "description deleted (rm .pulumi/stacks/PROJECT/STACK.json.attrs), of which the CLI says `failed to load checkpoint: EOF`"
 )
 
 

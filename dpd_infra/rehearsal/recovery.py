@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from dpd_infra.rehearsal.account import SimulatedAccount
+from dpd_infra.rehearsal.checkpoint import Checkpoint
 
 _RUNNING = "running"
 """A file that is there while a run lasts: one that is found at the start is a killed run's."""
@@ -39,13 +40,9 @@ def _recover(stacks: Path, account: SimulatedAccount) -> None:
 
 def _checkpoint(file: Path) -> dict[str, Any]:
     """The engine's state of one stack. A half-written file gives way to its backup, or to an empty stack where there is none."""
-    for source in (file, file.with_suffix(".json.bak")):
-        try:
-            data = json.loads(source.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            continue
-        if source != file:
-            file.write_text(source.read_text(encoding="utf-8"), encoding="utf-8")
-        return data
-    file.unlink()
-    return {"checkpoint": {}}
+    Checkpoint(file).restore()
+    try:
+        return json.loads(file.read_text(encoding="utf-8"))
+    except ValueError:
+        file.unlink()
+        return {"checkpoint": {}}
