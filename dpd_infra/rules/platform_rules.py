@@ -12,6 +12,7 @@ from dpd_infra.catalog.operator_regions import OPERATOR_REGIONS
 from dpd_infra.catalog.regions import REGIONS, is_misspelt, near_region
 from dpd_infra.catalog.sources import (
     AWS_REGIONS,
+    CLI_TROUBLESHOOTING,
     CONSOLE_TROUBLESHOOTING,
     CUSTOMER_KEYS_GUIDE,
     HYPERPOD_TERRAFORM,
@@ -177,6 +178,30 @@ def controllers_have_roles(stack: StackSubject) -> Iterator[Violation]:
                 stack.at("operator", "configuration", name),
                 f"{name} would be installed without {'.'.join(role)}",
                 f"remove {name} from configuration (operator.{switch} switches it on with its role), or add {'.'.join(role)}",
+            )
+
+
+@rule(
+    "DPD538",
+    "A controller that is left out is there already",
+    severity=Severity.WARNING,
+    why="Without the add-on's own load balancer controller or KEDA there must be another one, or it fails to install (ALB Controller not "
+    "installed, KEDA operator not installed): in an EKS cluster that this platform makes there is none.",
+    sources=(CLI_TROUBLESHOOTING,),
+)
+def controllers_are_there(stack: StackSubject) -> Iterator[Violation]:
+    """`operator.loadBalancerController` or `operator.keda` false, or the same by `operator.configuration`, in a new EKS cluster."""
+    if stack.platform is None or stack.control_plane is None or not pieces(stack.platform).operator or stack.platform.operator.adopt:
+        return
+    operator = stack.platform.operator
+    for name, key, is_on in (("alb", "loadBalancerController", operator.load_balancer_controller), ("keda", "keda", operator.keda)):
+        off = _inside(operator.configuration, (name, "enabled")) is False
+        if not is_on or off:
+            yield Violation(
+                stack.at("operator", "configuration", name, "enabled") if off else stack.at("operator", key),
+                f"{key} is off, and nothing else puts one into a cluster that is new",
+                f"remove {f'{name}.enabled' if off else key}, or see that one is installed before the add-on",
+                value=False,
             )
 
 

@@ -111,6 +111,7 @@ CASES = (
         stack(platform("operator|configuration", {"alb": {"serviceAccount": {"roleArn": ""}}})),
         stack(platform("operator|configuration", {"alb": {"replicaCount": 2}})),
     ),
+    Case("DPD538", stack(platform("operator|loadBalancerController", False)), stack(platform("operator|loadBalancerController", True))),
     Case(
         "DPD536",
         stack(platform("operator|configuration", {"hyperpodClusterArn": "arn:aws:sagemaker:us-east-2:1:cluster/x"})),
