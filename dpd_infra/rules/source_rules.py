@@ -234,13 +234,14 @@ def source_has_its_form(endpoint: EndpointSubject) -> Iterator[Violation]:
     kind, source = _kind(endpoint), mapping(endpoint.reading.spec.get("modelSourceConfig"))
     folder, place = text(source.get("modelLocation")), (*_SOURCE, "modelLocation")
     if "://" in folder:
-        path = folder.partition("://")[2].partition("/")[2] or "models/llama"
-        yield Violation(endpoint.at(*place), f"the model's folder is {folder}", f"write its path in the source alone: {path}", folder)
+        path = folder.partition("://")[2].partition("/")[2][:80] or "models/llama"
+        what = f"the model's folder is {folder[:80]}"
+        yield Violation(endpoint.at(*place), what, f"write its path in the source alone: {path}", folder[:80])
     block = mapping(source.get(BLOCKS.get(kind, "")))
     for key, is_right, what, fix in _FORMS.get(kind, ()):
         asked = text(block.get(key))
         if asked and not is_right(asked):
-            yield Violation(endpoint.at(*_SOURCE, BLOCKS[kind], key), f"{asked} is no {what}", fix(asked), asked)
+            yield Violation(endpoint.at(*_SOURCE, BLOCKS[kind], key), f"{asked[:80]} is no {what}", fix(asked[:80]), asked[:80])
 
 
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")

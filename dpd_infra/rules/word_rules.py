@@ -35,6 +35,8 @@ KNOWN_FLAGS = (
 
 _SURE = frozenset({*KNOWN_FLAGS, "model", "host", "port"})
 _NEAR = 0.85
+_SHOWN, _MOST_WORDS = 80, 12
+"""How much of a word a report repeats, and how many words."""
 _TAKES_WORDS = re.compile(r"\$[@*1]|\$\{[@*1]")
 _WITH_SCRIPT = re.compile(r"-[a-z]{0,4}c")
 
@@ -69,8 +71,10 @@ def one_word_an_entry(endpoint: EndpointSubject) -> Iterator[Violation]:
             meant = words_meant(word)
             place: Path = (*path, index)
             patch = set_value(endpoint, place, meant[0]) if len(meant) == 1 else None
-            fix = "write " + ", ".join(f'"{each}"' for each in meant) + (f" as {len(meant)} entries" if len(meant) > 1 else "")
-            yield Violation(endpoint.at(*place), f"{word!r} is one entry", fix, value=word, patch=patch)
+            shown = ", ".join(f'"{each[:_SHOWN]}"' for each in meant[:_MOST_WORDS])
+            shown += ", …" if len(meant) > _MOST_WORDS else ""
+            fix = f"write {shown}{f' as {len(meant)} entries' if len(meant) > 1 else ''}"
+            yield Violation(endpoint.at(*place), f"{word[:_SHOWN]!r} is one entry", fix, value=word[:_SHOWN], patch=patch)
 
 
 @rule(
@@ -95,7 +99,7 @@ def shell_hands_flags_on(endpoint: EndpointSubject) -> Iterator[Violation]:
     lost = [(path, word) for path, word in words[options[0] + 2 :] if isinstance(word, str) and len(word) > 2 and word.startswith("-")]
     if lost and isinstance(script, str) and not _TAKES_WORDS.search(script):
         path, word = lost[0]
-        what = f"{word} stands after the script of {command[0]} -c, which does not hand it on"
+        what = f"{word[:_SHOWN]} stands after the script of {command[0]} -c, which does not hand it on"
         yield Violation(endpoint.at(*path), what, 'let the script hand its words on: exec vllm serve "$@", and -- after the script', word)
 
 
@@ -122,7 +126,7 @@ def flags_are_spelt(endpoint: EndpointSubject) -> Iterator[Violation]:
 @lru_cache(maxsize=1024)
 def _meant(name: str) -> str | None:
     """The flag that was meant; None for one that is there, or that is like none."""
-    if any(known.startswith(name) for known in KNOWN_FLAGS):
+    if len(name) > _SHOWN or any(known.startswith(name) for known in KNOWN_FLAGS):
         return None
     near = difflib.get_close_matches(name, KNOWN_FLAGS, n=1, cutoff=_NEAR)
     return near[0] if near else None

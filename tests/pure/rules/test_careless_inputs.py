@@ -110,3 +110,18 @@ def test_v1alpha1_with_fields_of_v1_is_one_finding_with_its_patch() -> None:
 def test_what_the_operators_role_may_not_do_is_said_where_this_platform_makes_the_role(setting: str, value: object, count: int) -> None:
     assert errors_and_warnings(stack(endpoint(setting, value))).count("DPD446") == count
     assert errors_and_warnings(stack(endpoint(setting, value), platform("operator|adopt", True))).count("DPD446") == 0
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        words("--port 8000 " * 100_000),
+        more("--" + "max-model-len" * 100_000, "1"),
+        put(f"{SOURCE}|s3Storage|bucketName", "s3://" + "a" * 1_000_000),
+        put(f"{SOURCE}|modelLocation", "s3://a/" + "b" * 1_000_000),
+        put(f"{SOURCE}|s3Storage|region", "us-east-2" * 100_000),
+    ],
+)
+def test_a_slip_of_a_million_letters_is_told_in_a_few(edit: Edit) -> None:
+    said = [finding for finding in raw(edit).findings if finding.rule in {"DPD018", "DPD037", "DPD429"}]
+    assert all(len(finding.what) + len(finding.fix) < 1200 for finding in said)
