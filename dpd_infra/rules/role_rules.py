@@ -200,7 +200,8 @@ def no_replicas_beside_roles(endpoint: EndpointSubject) -> Iterator[Violation]:
         return
     for key, instead in (("replicas", "replicas of prefillSpec and decodingSpec"), ("autoScalingSpec", "pdSpec.autoScalingSpec")):
         value = endpoint.get("spec", key)
-        if value is not None:
+        # An object of a cluster has the CRD's default there, which nobody wrote.
+        if value is not None and not (key == "replicas" and value == 1 and endpoint.get("metadata", "resourceVersion") is not None):
             yield Violation(
                 endpoint.at("spec", key),
                 f"spec.{key} stands beside pdSpec",
