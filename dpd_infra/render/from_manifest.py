@@ -88,6 +88,9 @@ def _as_written(document: Any) -> tuple[dict[str, Any], tuple[str, ...]]:
         del wanted["status"]
         left_out.append("status")
     left_out += [f"metadata.{field}" for field in _SERVER_FIELDS if wanted["metadata"].pop(field, None) is not None]
+    if "metadata.uid" in left_out and wanted["metadata"].pop("finalizers", None) is not None:
+        # In an object of a cluster they are its controllers': whoever writes them again keeps it from ever going.
+        left_out.append("metadata.finalizers")
     annotations = wanted["metadata"].get("annotations")
     if isinstance(annotations, dict) and annotations.pop(_LAST_APPLIED, None) is not None:
         left_out.append(f"metadata.annotations.{_LAST_APPLIED}")

@@ -179,3 +179,13 @@ def test_what_cannot_be_said_is_said_to_differ() -> None:
 def test_what_is_no_endpoint_is_refused(document: str, why: str) -> None:
     with pytest.raises(CannotImport, match=why):
         import_manifest(load_document(document).data)
+
+
+def test_finalizers_of_a_live_object_are_its_controllers_and_those_of_a_file_are_the_users() -> None:
+    manifest = copy.deepcopy(PUBLISHED)
+    manifest["metadata"] |= {"finalizers": ["example.com/mine"]}
+    assert import_manifest(copy.deepcopy(manifest)).entry["overrides"]["metadata"]["finalizers"] == ["example.com/mine"]
+    manifest["metadata"] |= {"uid": "11111111-2222-3333-4444-555555555555"}
+    live = import_manifest(manifest)
+    assert "metadata.finalizers" in live.left_out
+    assert "metadata" not in live.entry.get("overrides", {})
