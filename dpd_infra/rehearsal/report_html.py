@@ -46,9 +46,10 @@ solid var(--line); padding-top: 12px }
 """
 
 _LEAD = "A rehearsal of project {project}: the real Pulumi engine against a simulated account. Nothing was made."
-_FOOT = (
-    "Written by <code>dpd rehearse</code>. Times are not measured: each kind of resource has a duration, low to high; point at a bar to "
-    "see where it was read. “Assumed” means that no document gives it."
+_FOOT = "Written by <code>dpd rehearse</code>."
+_FOOT_OF_TIME = (
+    " Times are not measured: each kind of resource has a duration, low to high; point at a bar to see where it was read. “Assumed” means "
+    "that no document gives it."
 )
 _FAULTS = "“Refused”: the service said no and made nothing. “Went on”: it answered with an error, and made the resource all the same."
 _NOT_BEGUN = "not begun"
@@ -74,8 +75,8 @@ def page(report: Report) -> str:
         _drills(report),
         _time(report.timeline),
         _tree(report),
-        "".join(f"<p class='lead'>{escape(note)}</p>" for note in report.notes),
-        f"<footer>{_FOOT}</footer>",
+        "".join(f"<p class='lead'>{_prose(note)}</p>" for note in report.notes),
+        f"<footer>{_FOOT}{'' if report.timeline is None else _FOOT_OF_TIME}</footer>",
     ]
     return (
         f"<!doctype html>\n<html lang='en'><head><meta charset='utf-8'><title>{escape(title)}</title>"

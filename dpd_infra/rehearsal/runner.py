@@ -195,7 +195,7 @@ def operate(engine: Engine, action: Action, program: Program) -> Outcome:
     if preview is not None and engine.checkpoint.resources:
         shown = replace(engine, on_event=None).run(preview, program)
         if shown.error is not None:
-            return shown
+            return replace(shown, steps=[])  # what it said it would do was not done
     return engine.run(action, program)
 
 

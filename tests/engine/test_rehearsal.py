@@ -145,8 +145,9 @@ def test_what_is_protected_stops_a_destroy_before_anything_is_deleted(project: P
     # As the plain command does, whose preview comes first: the subnet alone could have been deleted.
     write(project, **{"stacks/__main__.py": PROTECTED})
     Rehearsal(project, "dev").up()
-    with pytest.raises(RehearsalFailed, match="protect"):
+    with pytest.raises(RehearsalFailed, match="protect") as refused:
         Rehearsal(project, "dev").destroy()
+    assert refused.value.result.changes == 0, "what the preview said is not what was done"
     assert Rehearsal(project, "dev").up().changes == 0
 
 
@@ -154,8 +155,9 @@ def test_what_is_protected_stops_an_up_before_anything_is_changed(project: Path)
     write(project, **{"stacks/__main__.py": PROTECTED})
     Rehearsal(project, "dev").up()
     write(project, **{"stacks/__main__.py": PROTECTED.replace("10.0.0", "10.1.0")})
-    with pytest.raises(RehearsalFailed, match="protect"):
+    with pytest.raises(RehearsalFailed, match="protect") as refused:
         Rehearsal(project, "dev").up()
+    assert refused.value.result.changes == 0
     write(project, **{"stacks/__main__.py": PROTECTED})
     assert Rehearsal(project, "dev").up().changes == 0
 
