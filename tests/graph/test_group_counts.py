@@ -139,7 +139,7 @@ def test_a_record_that_may_not_be_read_is_warned_of() -> None:
 
 def test_counts_that_cannot_be_read_stop_the_update_before_the_cluster() -> None:
     body = {"body": written(groups(gpu=1))}
-    refused = "AccessDeniedException: not authorized to perform sagemaker:DescribeCluster on arn:aws:sagemaker:us-east-2:404404404404:cluster"
+    refused = "AccessDeniedException: not authorized to perform DescribeCluster on arn:aws:sagemaker:us-east-2:404404404404:cluster"
     invokes = {READ_RECORD: body, READ_CLUSTER: refuse(refused)}
     recording = record(False, groups(gpu=2), invokes=invokes, expect=pulumi.RunError)
     assert "keepOutsideCounts" in str(recording.error)
