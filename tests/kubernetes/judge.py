@@ -85,7 +85,7 @@ def _beyond_32_bits(problem: Problem) -> bool:
 def _nearly_an_integer(problem: Problem) -> bool:
     """The server takes a number for an integer where the two differ by under a billionth (go-openapi, IsFloat64AJSONInteger)."""
     number = problem.value
-    if problem.keyword != "type" or problem.expected != "integer" or not isinstance(number, float):
+    if problem.keyword != "type" or problem.expected != ["integer"] or not isinstance(number, float):
         return False
     return abs(number - int(number)) < 1e-9 * (abs(number) + abs(int(number)))
 

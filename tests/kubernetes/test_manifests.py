@@ -21,6 +21,7 @@ from tests.kubernetes.manifests import (
     of_short_form,
     without_later_fields,
 )
+from tests.pure.crd.fuzz_documents import Break, Broken
 from tests.pure.crd.test_dialects import DATE_TIMES, DIFFERENCES, REFUSED_THOUGH_TAKEN, Difference, changed
 from tests.pure.endpoint.test_published_example import PUBLISHED
 
@@ -96,6 +97,15 @@ def test_where_a_json_schema_library_would_be_wrong_the_server_says_what_we_say_
 def test_what_is_refused_for_the_operators_sake_alone_the_server_takes(client: Client, path: tuple[str, ...], value: Any, why: str) -> None:
     document = in_default(changed(path, value))
     assert keeps(client.apply(document), document), why
+
+
+@pytest.mark.parametrize(("path", "value", "why"), REFUSED_THOUGH_TAKEN)
+def test_the_judge_of_the_fuzz_knows_what_is_refused_for_the_operators_sake_alone(
+    judge: Judge, path: tuple[str, ...], value: Any, why: str
+) -> None:
+    verdict = judge.verdict(Broken(changed(path, value), Break("v1", path, "taken all the same")))
+    assert not verdict.refused, why
+    assert verdict.difference == "", why
 
 
 @pytest.mark.parametrize(("text", "taken"), [(text, taken) for text, _, taken in DATE_TIMES])
