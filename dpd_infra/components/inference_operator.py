@@ -19,6 +19,7 @@ from dpd_infra.components.handles import AddonsHandle, ClusterHandle, ControlPla
 from dpd_infra.plan.iam import (
     INFERENCE_MANAGED_POLICIES,
     RolePlan,
+    hosted_zone_arn,
     inference_execution_role,
     keda_role,
     load_balancer_controller_role,
@@ -113,7 +114,7 @@ class InferenceOperator(Component):
         before: Sequence[pulumi.Resource],
     ) -> aws.eks.Addon:
         account = self._account
-        execution = self._execution_role(name, bucket_name)
+        execution = self._execution_role(name, spec, bucket_name)
         load_balancer = self._load_balancer_role(name, vpc_id) if spec.load_balancer_controller and vpc_id is not None else None
         keda = self._keda_role(name) if spec.keda else None
         bucket = make_bucket(self, f"{name}-tls", bucket_name=bucket_name, versioned=False, account=account, suffix="endpoint-certificates")
@@ -145,9 +146,17 @@ class InferenceOperator(Component):
             opts=self._child(depends_on=(*before, *roles, *bucket.resources), timeouts=pulumi.CustomTimeouts(create=limit, update=limit)),
         )
 
-    def _execution_role(self, name: str, bucket_name: str) -> MadeRole:
+    def _execution_role(self, name: str, spec: OperatorSpec, bucket_name: str) -> MadeRole:
         """The one role whose name is not free: the operator may pass on only roles named `SageMakerHyperPodInference*`."""
-        plan = self._identity().apply(lambda known: inference_execution_role(**self._place(), tls_bucket_name=bucket_name, **known))
+        partition = self._account.partition
+        reach: dict[str, Any] = {
+            "certificate_arns": spec.certificate_arns,
+            "hosted_zone_arns": [hosted_zone_arn(zone, partition) for zone in spec.hosted_zone_ids],
+            "data_capture_bucket_arns": [f"arn:{partition}:s3:::{bucket}" for bucket in spec.data_capture_buckets],
+            "key_arns": spec.data_capture_key_arns,
+        }
+        reach |= {"tls_bucket_name": bucket_name, **self._place()}
+        plan = self._identity().apply(lambda known: inference_execution_role(**reach, **known))
         return make_role(
             self,
             f"{name}-execution",

@@ -17,39 +17,53 @@ MOST_TAGS = 50
 """Tags of one resource (SageMaker AddTags)."""
 
 _CERTIFICATE: Path = ("spec", "tlsConfig", "customCertificateConfig", "acmArn")
+_ZONE: Path = ("spec", "dnsConfig", "hostedZoneId")
+_CERTIFICATES_GO_TO: Path = ("spec", "tlsConfig", "tlsCertificateOutputS3Uri")
+_CAPTURES_GO_TO: Path = ("spec", "dataCapture", "s3Uri")
+_KEYS: tuple[Path, ...] = (("spec", "dataCapture", "sagemakerEndpoint", "kmsKeyId"), ("spec", "dataCapture", "modelPod", "kmsKeyId"))
 
 
 @rule(
     "DPD446",
     "The operator's role may do what the endpoint asks",
-    severity=Severity.WARNING,
+    severity=Severity.ERROR,
     why="AWS's managed policy for the operator has no permission to read certificates of your own or to change DNS records, and reaches "
-    "buckets named hyperpod-tls* alone; the role that this platform makes has that policy and its own certificate bucket.",
+    "buckets named hyperpod-tls* alone; the role that this platform makes has that policy and what the platform's operator section names.",
     sources=(INFERENCE_POLICY, CERTIFICATES_GUIDE, DATA_CAPTURE_GUIDE),
     since="3.1",
 )
 def operator_may(endpoint: EndpointSubject) -> Iterator[Violation]:
-    """A certificate of one's own, a DNS record, or a bucket for certificates or captures, where the platform makes the operator's role."""
+    """A certificate, a DNS zone, a bucket or a key that is not among the platform's, where the platform makes the operator's role."""
     stack = endpoint.stack
     if stack is None or stack.platform is None or not pieces(stack.platform).operator or stack.platform.operator.adopt:
         return
-    role = "the operator's role (its name begins with SageMakerHyperPodInference)"
-    if text(endpoint.get(*_CERTIFICATE)):
-        fix = f"give {role} acm:DescribeCertificate and acm:GetCertificate on it before the endpoint is made"
-        yield Violation(endpoint.at(*_CERTIFICATE), "a certificate of your own, which the operator may not read", fix)
-    zone: Path = ("spec", "dnsConfig", "hostedZoneId")
-    if name := text(endpoint.get(*zone)):
-        fix = f"give {role} route53:GetHostedZone, ListResourceRecordSets and ChangeResourceRecordSets on it before the endpoint is made"
-        yield Violation(endpoint.at(*zone), f"hosted zone {name}, whose records the operator may not change", fix, name)
-    for path, actions in (
-        (("spec", "tlsConfig", "tlsCertificateOutputS3Uri"), "s3:PutObject, s3:PutObjectTagging, s3:GetObject and s3:DeleteObject"),
-        (("spec", "dataCapture", "s3Uri"), "s3:PutObject and s3:AbortMultipartUpload"),
+    operator = stack.platform.operator
+    asked = (
+        (_CERTIFICATE, "certificate", operator.certificate_arns, "certificateArns", "may not read"),
+        (_ZONE, "hosted zone", operator.hosted_zone_ids, "hostedZoneIds", "may not change the records of"),
+        *((path, "key", operator.data_capture_key_arns, "dataCaptureKeyArns", "may not use") for path in _KEYS),
+    )
+    for path, what, given, field, lacks in asked:
+        name = text(endpoint.get(*path))
+        if name and name not in given:
+            # A key may also be named by its id or an alias, which a policy cannot.
+            fix = (
+                f"add {name} to operator.{field}"
+                if what != "key" or ":key/" in name
+                else f"name it by its ARN, here and in operator.{field}"
+            )
+            yield Violation(
+                endpoint.at(*path), f"the {what} {name}, which the operator {lacks}", fix, name, related=(stack.at("operator", field),)
+            )
+    for path, given, fix in (
+        (_CERTIFICATES_GO_TO, (operator.tls_bucket,), "name a bucket hyperpod-tls…, or the platform's operator.tlsBucket"),
+        (_CAPTURES_GO_TO, (operator.tls_bucket, *operator.data_capture_buckets), "add {} to operator.dataCaptureBuckets"),
     ):
         uri = text(endpoint.get(*path))
         bucket = uri.removeprefix("s3://").partition("/")[0]
-        if bucket and not bucket.startswith(TLS_BUCKET_PREFIX) and bucket != stack.platform.operator.tls_bucket:
-            fix = f"name a bucket {TLS_BUCKET_PREFIX}…, or give {role} {actions} on {bucket} before the endpoint is made"
-            yield Violation(endpoint.at(*path), f"the bucket {bucket}, to which the operator may not write", fix, uri)
+        if bucket and not bucket.startswith(TLS_BUCKET_PREFIX) and bucket not in given:
+            what = f"the bucket {bucket}, to which the operator may not write"
+            yield Violation(endpoint.at(*path), what, fix.format(bucket), uri, related=(stack.at("operator"),))
 
 
 @rule(

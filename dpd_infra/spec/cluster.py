@@ -86,8 +86,8 @@ class ClusterSettings(Spec):
     tiered_storage: TieredStorageSpec | None = None
     """Tiered KV cache storage on the nodes' memory. None: off."""
     keep_outside_counts: StrictBool = True
-    """Let the counts of nodes that an autoscaler or the console set stay when something else is edited; a count that is edited is always the
-    file's. False: whenever a group is edited, every group gets the file's count."""
+    """Let node counts that an autoscaler or the console set stay when something else is edited; one that is edited is always the file's.
+    False: whenever a group is edited, every group gets the file's count."""
     protect: StrictBool = True
     """Have Pulumi refuse to delete or replace the cluster. aws-native deletes the old cluster before it makes a new one."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 from pydantic import Field, model_validator
 
@@ -10,6 +10,11 @@ from dpd_infra.catalog.operator_releases import DEFAULT_ADDON_VERSION
 from dpd_infra.spec.base import Spec, StrictBool, StrictInt
 
 ADDON_VERSION_PATTERN = r"^v[0-9]+\.[0-9]+\.[0-9]+-eksbuild\.[0-9]+$"
+
+BucketName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$")]
+CertificateArn = Annotated[str, Field(pattern=r"^arn:aws[a-z-]*:acm:[a-z0-9-]+:[0-9]{12}:certificate/[a-fA-F0-9-]+$")]
+HostedZoneId = Annotated[str, Field(pattern=r"^Z[A-Z0-9]+$")]
+KeyArn = Annotated[str, Field(pattern=r"^arn:aws[a-z-]*:kms:[a-z0-9-]+:[0-9]{12}:key/[a-zA-Z0-9-]+$")]
 
 
 class OperatorFacts(Spec):
@@ -30,7 +35,7 @@ class OperatorSpec(Spec):
     """The add-on version, pinned. DPD needs v1.3.0-eksbuild.1 (operator 3.2); v1.4.0-eksbuild.1 (3.3) mends its routing Service."""
     adopt: StrictBool = False
     """Take the add-on that a new HyperPod cluster came with, and leave its life to whoever made it; its version is read and gated."""
-    tls_bucket: str | None = Field(default=None, pattern=r"^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$")
+    tls_bucket: BucketName | None = None
     """The bucket for the endpoints' TLS certificates. None: `hyperpod-tls-…`, the only names that AWS's managed policy covers."""
     load_balancer_controller: StrictBool = True
     """Install the AWS Load Balancer Controller with the add-on. False: one is in the cluster already."""
@@ -38,6 +43,14 @@ class OperatorSpec(Spec):
     """Install KEDA with the add-on. False: one is in the cluster already."""
     gated_model_role_arn: str | None = Field(default=None, pattern=r"^arn:aws[a-z-]*:iam::[0-9]{12}:role/.+$")
     """A role that downloads gated JumpStart models. None: none."""
+    certificate_arns: tuple[CertificateArn, ...] = ()
+    """Certificates of your own in ACM that endpoints use (`tls.certificateArn`): the operator's role may read these."""
+    hosted_zone_ids: tuple[HostedZoneId, ...] = ()
+    """Route 53 zones in which endpoints have records (`dns.hostedZoneId`): the operator's role may change these."""
+    data_capture_buckets: tuple[BucketName, ...] = ()
+    """Buckets that captured data is written to, beside those named `hyperpod-tls…`: the operator's role may write to these."""
+    data_capture_key_arns: tuple[KeyArn, ...] = ()
+    """KMS keys of captured data: the operator's role may use these through S3."""
     configuration: dict[str, Any] = Field(default_factory=dict)
     """Further configuration values, merged over ours key by key (affinity, nodeSelector, tolerations, later keys)."""
     create_timeout_minutes: StrictInt = Field(default=40, ge=10)
@@ -50,7 +63,8 @@ class OperatorSpec(Spec):
 
     @model_validator(mode="after")
     def _adopted_is_not_configured(self) -> Self:
-        if self.adopt and (self.configuration or self.tls_bucket):
-            message = "adopt takes the add-on as it is: configuration and tlsBucket would have no effect beside it"
+        ours = ("configuration", "tls_bucket", "certificate_arns", "hosted_zone_ids", "data_capture_buckets", "data_capture_key_arns")
+        if self.adopt and any(getattr(self, name) for name in ours):
+            message = "adopt takes the add-on and its role as they are: configuration and what the role may reach would have no effect"
             raise ValueError(message)
         return self

@@ -62,6 +62,30 @@ def record(preview: bool, spec: OperatorSpec | None = None, *, found: str = "", 
     return run_program(program, preview=preview, invokes=answer, expect=expect)
 
 
+def test_the_operators_role_reaches_what_the_spec_names_and_no_more() -> None:
+    certificate = f"arn:aws:acm:us-east-2:{ACCOUNT}:certificate/12345678-1234-1234-1234-123456789012"
+    key = f"arn:aws:kms:us-east-2:{ACCOUNT}:key/12345678-1234-1234-1234-123456789012"
+    spec = OperatorSpec(
+        certificate_arns=(certificate,),
+        hosted_zone_ids=("Z0123456789ABC",),
+        data_capture_buckets=("captures",),
+        data_capture_key_arns=(key,),
+    )
+
+    def granted(spec: OperatorSpec | None) -> dict[str, Any]:
+        policy = json.loads(record(False, spec).named("op-execution-permissions").inputs["policy"])
+        return {statement["Sid"]: statement for statement in policy["Statement"]}
+
+    more = {sid: statement for sid, statement in granted(spec).items() if sid not in granted(None)}
+    assert {sid: statement["Resource"] for sid, statement in more.items()} == {
+        "ReadCertificates": [certificate],
+        "ManageRecords": ["arn:aws:route53:::hostedzone/Z0123456789ABC"],
+        "CaptureData": ["arn:aws:s3:::captures/*"],
+        "UseKeys": [key],
+    }
+    assert "s3.us-east-2.amazonaws.com" in json.dumps(more["UseKeys"]["Condition"])
+
+
 def trust(recording: Recording, name: str) -> list[dict[str, Any]]:
     return json.loads(recording.named(name).inputs["assumeRolePolicy"])["Statement"]
 

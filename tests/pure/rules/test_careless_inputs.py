@@ -99,17 +99,36 @@ def test_v1alpha1_with_fields_of_v1_is_one_finding_with_its_patch() -> None:
     assert raw().findings == given.findings_in(given.patched(found.patch))
 
 
+KEY = "arn:aws:kms:us-east-2:111122223333:key/12345678-1234-1234-1234-123456789012"
+CAPTURE = {"s3Uri": "s3://hyperpod-tls-ours/llm", "sagemakerEndpoint": {"enabled": True}}
+
+
 @pytest.mark.parametrize(
-    ("setting", "value", "count"),
+    ("setting", "value", "field", "given"),
     [
-        ("tls", {"certificateArn": CERTIFICATE, "domainName": "llm.example.com"}, 1),
-        ("dataCapture", {"s3Uri": "s3://captures/llm", "loadBalancer": {"enabled": True}}, 1),
-        ("dataCapture", {"s3Uri": "s3://hyperpod-tls-ours/llm", "loadBalancer": {"enabled": True}}, 0),
+        ("tls", {"certificateArn": CERTIFICATE, "domainName": "llm.example.com"}, "certificateArns", CERTIFICATE),
+        ("dns", {"hostedZoneId": "Z0123456789ABC", "recordName": "llm.example.com"}, "hostedZoneIds", "Z0123456789ABC"),
+        ("dataCapture", {**CAPTURE, "s3Uri": "s3://captures/llm"}, "dataCaptureBuckets", "captures"),
+        ("dataCapture", {**CAPTURE, "sagemakerEndpoint": {"enabled": True, "kmsKeyId": KEY}}, "dataCaptureKeyArns", KEY),
+        ("tls", {"outputS3Uri": "s3://ours/llm"}, "tlsBucket", "ours"),
     ],
 )
-def test_what_the_operators_role_may_not_do_is_said_where_this_platform_makes_the_role(setting: str, value: object, count: int) -> None:
-    assert errors_and_warnings(stack(endpoint(setting, value))).count("DPD446") == count
-    assert errors_and_warnings(stack(endpoint(setting, value), platform("operator|adopt", True))).count("DPD446") == 0
+def test_what_the_operators_role_may_not_do_is_said_where_this_platform_makes_the_role(
+    setting: str, value: object, field: str, given: str
+) -> None:
+    asks = endpoint(setting, value)
+    (found,) = [finding for finding in stack(asks).findings if finding.rule == "DPD446"]
+    assert f"operator.{field}" in found.fix
+    assert given in found.what
+    right = given if field == "tlsBucket" else [given]
+    assert errors_and_warnings(stack(asks, platform(f"operator|{field}", right))).count("DPD446") == 0
+    wrong = f"{given[:-1]}9" if field != "hostedZoneIds" else "Z9"
+    assert errors_and_warnings(stack(asks, platform(f"operator|{field}", wrong if field == "tlsBucket" else [wrong]))).count("DPD446") == 1
+    assert errors_and_warnings(stack(asks, platform("operator|adopt", True))).count("DPD446") == 0
+
+
+def test_what_is_captured_into_a_bucket_of_the_operators_policy_needs_nothing_more() -> None:
+    assert errors_and_warnings(stack(endpoint("dataCapture", CAPTURE))).count("DPD446") == 0
 
 
 @pytest.mark.parametrize(

@@ -55,7 +55,7 @@ def test_two_versions_of_the_operator_have_no_fields() -> None:
 def test_the_command_prints_and_returns_them(tmp_path: Path) -> None:
     old, new = files(tmp_path, ("count: 3", "count: 4"))
     printed = CliRunner().invoke(app, ["check", "--from", old, new])
-    assert "update: platform.instanceGroups.gpu.count 3 -> 4 (update sagemaker Cluster)" in printed.stdout.splitlines()
+    assert "update: platform.instanceGroups.gpu.count 3 -> 4 (update s3 BucketObjectv2, sagemaker Cluster)" in printed.stdout.splitlines()
     data = json.loads(CliRunner().invoke(app, ["check", "--from", old, new, "--json"]).stdout)
     assert data["changes"] == [
         {
@@ -63,7 +63,7 @@ def test_the_command_prints_and_returns_them(tmp_path: Path) -> None:
             "before": 3,
             "after": 4,
             "outcome": "update",
-            "resources": {"sagemaker Cluster": "update"},
+            "resources": {"s3 BucketObjectv2": "update", "sagemaker Cluster": "update"},
             "rules": [],
         }
     ]
