@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pathlib
-import re
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
@@ -17,16 +16,17 @@ from dpd_infra.rules.accepted import remember
 from dpd_infra.rules.check import Silenced, errors, judged
 from dpd_infra.rules.report import block, report
 from dpd_infra.rules.subject import ENDPOINTS_PATH, PLATFORM_PATH, EndpointSubject, StackSubject
-from dpd_infra.spec.aws import CONFIG_NAMESPACE, AwsSettings, settings_data
+from dpd_infra.spec.aws import CONFIG_NAMESPACE, AwsSettings
 from dpd_infra.spec.base import Spec
 from dpd_infra.spec.config_keys import NAMESPACE, absent_values, is_ours, key_findings
 from dpd_infra.spec.endpoint import EndpointName, EndpointSpec
 from dpd_infra.spec.finding import Finding, Path, Severity
 from dpd_infra.spec.operator import OperatorFacts
 from dpd_infra.spec.platform import PlatformSpec
+from dpd_infra.spec.sections import build_aws_settings, build_endpoints, misplaced_secrets, shape_finding
 from dpd_infra.spec.shape import build
-from dpd_infra.spec.shape_rule import SHAPE_RULE, unreadable
-from dpd_infra.spec.stack_file import Secret, StackFile, find_stack_file, read_stack_file
+from dpd_infra.spec.shape_rule import unreadable
+from dpd_infra.spec.stack_file import StackFile, find_stack_file, read_stack_file
 from dpd_infra.spec.yaml_source import Document, SourceText, YamlProblem
 
 PLATFORM_KEY = PLATFORM_PATH[-1]
@@ -35,7 +35,6 @@ OPERATOR_KEY = f"{NAMESPACE}:operator"
 _SAID: ContextVar[set[tuple[str, str, str]] | None] = ContextVar("dpd_infra_said", default=None)
 """The warnings a program has logged: a stack's are found when it is read and again when its components are made."""
 _REGION: Path = ("config", "aws:region")
-_NAME = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?")
 
 
 class StackRefused(Exception):
@@ -156,7 +155,7 @@ def load_config() -> LoadedStack:
 
 def running_aws_settings() -> AwsSettings:
     """What the running Pulumi stack's `aws:` keys say. Raises `StackRefused` where they are wrong."""
-    settings, findings = _aws_settings(_running_aws_config())
+    settings, findings = build_aws_settings(_running_aws_config())
     if settings is None or findings:
         raise _refused_in_program(findings, {})
     return settings
@@ -169,20 +168,11 @@ def _running_aws_config() -> dict[str, Any]:
     return {key: value for key, value in {**config.get_config_env(), **config.CONFIG.get()}.items() if key.startswith(CONFIG_NAMESPACE)}
 
 
-def _aws_settings(config: Mapping[str, Any]) -> tuple[AwsSettings | None, list[Finding]]:
-    try:
-        data = settings_data(config)
-    except ValueError as error:
-        why = "Every provider and `aws eks get-token` follow the same keys, so they have to be ones that all of them know."
-        return None, [_shape(("config", "aws:assumeRoles"), str(error), why, "name one role: aws:assumeRoles: [{roleArn: …}]")]
-    return build(AwsSettings, data, ("config",), "stack", _aws_path)
-
-
 def platform_missing() -> StackRefused:
     """The error of a program that makes a platform of a stack that has none."""
     why = "The program makes a Platform of the stack's own, `stack.platform`, and the stack has none."
     fix = f"write {PLATFORM_KEY}: {{name: inference-prod, …}} in the stack file, or make no Platform where stack.platform is None"
-    return _refused_in_program([_shape(PLATFORM_PATH, f"the needed key {PLATFORM_KEY!r} is missing", why, fix)], {})
+    return _refused_in_program([shape_finding(PLATFORM_PATH, f"the needed key {PLATFORM_KEY!r} is missing", why, fix)], {})
 
 
 def refuse_errors(findings: Sequence[Finding]) -> None:
@@ -235,7 +225,7 @@ def _accepted(cls: type[Any], loaded: LoadedStack) -> Any:
 
 def _load(config: Mapping[str, Any], file: StackFile | None, instead: OperatorFacts | None = None) -> LoadedStack:
     findings: list[Finding] = []
-    aws, found = _aws_settings(config)
+    aws, found = build_aws_settings(config)
     findings += found
     platform: PlatformSpec | None = None
     if data := config.get(str(PLATFORM_KEY)):
@@ -248,10 +238,10 @@ def _load(config: Mapping[str, Any], file: StackFile | None, instead: OperatorFa
     if instead is not None:
         platform, operator = _with_operator(platform, operator, instead)
     facts = platform.operator_facts if platform else operator
-    endpoints, found = _endpoints(config.get(str(ENDPOINTS_KEY)))
+    endpoints, found = build_endpoints(config.get(str(ENDPOINTS_KEY)), ENDPOINTS_PATH)
     # A running program is told of our own keys alone; its file has those that were misspelt.
     written = file.config if file is not None else config
-    findings += found + _secrets(config) + key_findings(written)
+    findings += found + misplaced_secrets(config, [str(PLATFORM_KEY), str(ENDPOINTS_KEY), OPERATOR_KEY]) + key_findings(written)
     # A running program asks Pulumi, which knows more than the file: of environments, and of what a command line set.
     if file is not None and config is file.config and file.whole:
         findings += absent_values(file.config, file.declared)
@@ -306,52 +296,6 @@ def _context(name: str, region: str, facts: OperatorFacts | None) -> EndpointCon
     if facts is None:
         return endpoint_context(name, region=region, addon_version="")
     return endpoint_context(name, region=region, addon_version=facts.addon_version, image_mirrors=facts.image_mirrors)
-
-
-def _endpoints(data: Any) -> tuple[dict[str, EndpointSpec], list[Finding]]:
-    """Each endpoint by itself, so that one that is wrong does not hide what is wrong with the next."""
-    if data is None:
-        return {}, []
-    if not isinstance(data, dict):
-        what = "must be a mapping of endpoint names to endpoints"
-        return {}, [_shape(ENDPOINTS_PATH, what, "Endpoints are told apart by name.", "write `name: {model: …}` entries")]
-    endpoints: dict[str, EndpointSpec] = {}
-    findings: list[Finding] = []
-    for name, entry in data.items():
-        path = (*ENDPOINTS_PATH, name)
-        if not _NAME.fullmatch(str(name)):
-            why = "It begins the name of a Kubernetes Service: lower case, digits, hyphens, a letter first (RFC 1035)."
-            findings.append(_shape(path, f"{name!r} is not an endpoint name", why, "rename it", str(name)))
-        spec, found = build(EndpointSpec, entry, path, str(name))
-        findings += found
-        if spec is not None:
-            endpoints[str(name)] = spec
-    return endpoints, findings
-
-
-def _secrets(config: Mapping[str, Any]) -> list[Finding]:
-    """An encrypted value inside a section: a spec holds plain data, so a secret enters it by the name of a configuration key."""
-
-    def walk(value: Any, path: Path) -> list[Finding]:
-        if isinstance(value, Secret):
-            what = "an encrypted value inside this section"
-            why = "It would be decrypted into a manifest. Secrets enter by name: of a configuration key, or of a Kubernetes Secret."
-            fix = "move it to a key of its own with `pulumi config set --secret` and name that key here"
-            return [_shape(path, what, why, fix)]
-        items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-        return [finding for key, part in items for finding in walk(part, (*path, key))]
-
-    return [finding for key in (PLATFORM_KEY, ENDPOINTS_KEY, OPERATOR_KEY) for finding in walk(config.get(str(key)), ("config", key))]
-
-
-def _aws_path(path: Path) -> Path:
-    """`("config", "region")` as the file has it: `("config", "aws:region")`; what is under `extra` has no level of its own there."""
-    path = (path[0], *path[2:]) if path[1:2] == ("extra",) and len(path) > 2 else path
-    return (path[0], f"{CONFIG_NAMESPACE}{path[1]}", *path[2:]) if len(path) > 1 else path
-
-
-def _shape(path: Path, what: str, why: str, fix: str, value: Any = None) -> Finding:
-    return Finding(SHAPE_RULE, Severity.ERROR, path, what, why, fix, value=value, subject="stack")
 
 
 def _placed(findings: Sequence[Finding], file: StackFile | None) -> list[Finding]:
