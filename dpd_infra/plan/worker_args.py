@@ -37,7 +37,7 @@ _NEGATIVE = re.compile(r"-\d+(\.\d+)?")
 _SHELLS = frozenset({"sh", "bash", "dash", "ash", "zsh"})
 _LONG_DASHES = "\u2010\u2011\u2012\u2013\u2014\u2015\u2212"
 """What editors make of a hyphen, or of two."""
-_RUN_TOGETHER = re.compile(rf"-[^=\s]*\s|[{_LONG_DASHES}].")
+_RUN_TOGETHER = re.compile(rf"--?[A-Za-z][^=\s]*\s|[{_LONG_DASHES}].")
 _ROLE_KEYS = {Role.PREFILL: "prefillSpec", Role.DECODE: "decodingSpec"}
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from dpd_infra.catalog.sources import CERTIFICATES_GUIDE, CRD_3_2, DATA_CAPTURE_GUIDE, IAM_USER_GUIDE, INFERENCE_POLICY
 from dpd_infra.plan.names import TLS_BUCKET_PREFIX
@@ -45,8 +44,8 @@ def operator_may(endpoint: EndpointSubject) -> Iterator[Violation]:
     )
     for path, what, given, field, lacks in asked:
         name = text(endpoint.get(*path))
-        if name and name not in given:
-            # A key may also be named by its id or an alias, which a policy cannot.
+        if name and name not in given and not (what == "key" and _is_reached(name, given)):
+            # A policy names keys by their ARNs alone.
             fix = (
                 f"add {name} to operator.{field}"
                 if what != "key" or ":key/" in name
@@ -66,6 +65,13 @@ def operator_may(endpoint: EndpointSubject) -> Iterator[Violation]:
             yield Violation(endpoint.at(*path), what, fix.format(bucket), uri, related=(stack.at("operator"),))
 
 
+def _is_reached(key: str, given: Sequence[str]) -> bool:
+    """Whether a key that is named by its id or an alias may be one of those given by ARN; AWS's own key needs no permission."""
+    if "alias/" in key:
+        return "alias/aws/" in key or bool(given)
+    return ":" not in key and any(arn.endswith(f":key/{key}") for arn in given)
+
+
 @rule(
     "DPD449",
     "Tags are ones that AWS takes",
@@ -78,16 +84,17 @@ def tags_can_be(endpoint: EndpointSubject) -> Iterator[Violation]:
     tags = entries(endpoint.reading.spec.get("tags"))
     if not tags:
         return
-    names = Counter(text(mapping(tag).get("name")) for tag in tags)
+    seen: set[str] = set()
     for index, tag in enumerate(tags):
         name, value = text(mapping(tag).get("name")), text(mapping(tag).get("value"))
         path: Path = ("spec", "tags", index)
         if name.lower().startswith("aws:"):
             yield Violation(endpoint.at(*path, "name"), f"the tag {name} begins with aws:, which is AWS's own", "name it otherwise", name)
-        elif names[name] > 1 and any(text(mapping(other).get("name")) == name for other in tags[:index]):
+        elif name in seen:
             yield Violation(endpoint.at(*path, "name"), f"the tag {name} stands twice", "keep one of the two", name)
         elif not 1 <= len(name) <= 128 or len(value) > 256:
             what = f"the tag {name[:40]} has a key of {len(name)} and a value of {len(value)} characters"
             yield Violation(endpoint.at(*path), what, "keep the key to 128 characters and the value to 256")
+        seen.add(name)
     if len(tags) > MOST_TAGS:
         yield Violation(endpoint.at("spec", "tags"), f"there are {len(tags)} tags", f"keep {MOST_TAGS} at most")

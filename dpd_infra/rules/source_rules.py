@@ -227,7 +227,7 @@ def no_infiniband_mount(endpoint: EndpointSubject) -> Iterator[Violation]:
     severity=Severity.ERROR,
     why="The CRD takes any text here, and AWS knows buckets by their names, file systems as fs-…, regions by their codes, and a model's "
     "folder by its path in the bucket or file system: anything else mounts nothing.",
-    sources=(CRD_3_2, DEPLOY_GUIDE, AWS_REGIONS),
+    sources=(CRD_3_2, DEPLOY_GUIDE, S3_CSI_CONFIGURATION, AWS_REGIONS),
 )
 def source_has_its_form(endpoint: EndpointSubject) -> Iterator[Violation]:
     """A bucket or a folder written as a URI or an ARN, a file system's id that is none, or a region that is none."""
@@ -245,9 +245,15 @@ def source_has_its_form(endpoint: EndpointSubject) -> Iterator[Violation]:
 
 
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
+_ACCESS_POINT = re.compile(r"arn:aws[a-z-]*:s3[a-z-]*:[a-z0-9-]*:[0-9]{12}:[a-z0-9/-]*accesspoint/[a-zA-Z0-9.-]+")
+"""The driver mounts an access point by its ARN too (Mountpoint S3 CSI driver, docs/CONFIGURATION.md)."""
 _REGION = re.compile(r"[a-z]{2}(-[a-z]+)+-[0-9]{1,2}")
 _FILE_SYSTEM = re.compile(r"fs-[0-9a-f]{8,17}")
 """FSx's own form (botocore, fsx/2018-03-01, FileSystemId)."""
+
+
+def _is_bucket(name: str) -> bool:
+    return _BUCKET.fullmatch(name) is not None or _ACCESS_POINT.fullmatch(name) is not None
 
 
 def _is_region(name: str) -> bool:
@@ -266,7 +272,7 @@ def _region_meant(asked: str) -> str:
 
 _FORMS: dict[str, tuple[tuple[str, Callable[[str], object], str, Callable[[str], str]], ...]] = {
     "s3": (
-        ("bucketName", _BUCKET.fullmatch, "bucket's name", _bucket_meant),
+        ("bucketName", _is_bucket, "bucket's name", _bucket_meant),
         ("region", _is_region, "region", _region_meant),
     ),
     "fsx": (("fileSystemId", _FILE_SYSTEM.fullmatch, "file system's id", lambda _: "write it as fs-0123456789abcdef0"),),

@@ -163,7 +163,7 @@ def told_once(endpoint: EndpointSubject, rule_id: str, holds: Callable[[Endpoint
     kept = endpoint.stack.kept
     if rule_id not in kept:
         alike = [name for name, other in endpoint.stack.endpoints.items() if rule_id not in other.silences and holds(other)]
-        kept[rule_id] = (alike[0] if alike else None, len(alike) - 1)
+        kept[rule_id] = (alike[0] if alike else None, max(len(alike) - 1, 0))
     first, others = kept[rule_id]
     if first not in (endpoint.name, None):
         return None

@@ -11,6 +11,7 @@ from dpd_infra.catalog.sources import CRD_3_2, KUBERNETES_DOCS, VLLM
 from dpd_infra.plan.worker_args import is_run_together, is_shell, words_meant
 from dpd_infra.rules.patches import set_value
 from dpd_infra.rules.registry import rule
+from dpd_infra.rules.secret_text import MASK, has_known_secret, is_secret_flag, looks_random
 from dpd_infra.rules.subject import EndpointSubject, Violation
 from dpd_infra.rules.values import entries
 from dpd_infra.spec.finding import Path, Severity
@@ -70,11 +71,15 @@ def one_word_an_entry(endpoint: EndpointSubject) -> Iterator[Violation]:
                 return
             meant = words_meant(word)
             place: Path = (*path, index)
-            patch = set_value(endpoint, place, meant[0]) if len(meant) == 1 else None
-            shown = ", ".join(f'"{each[:_SHOWN]}"' for each in meant[:_MOST_WORDS])
+            # As many words as the beginning that is shown can hold.
+            told = _without_secrets(meant[:_SHOWN])
+            is_open = told == meant[:_SHOWN]
+            said = word if is_open else " ".join(told)
+            patch = set_value(endpoint, place, meant[0]) if len(meant) == 1 and is_open else None
+            shown = ", ".join(f'"{each[:_SHOWN]}"' for each in told[:_MOST_WORDS])
             shown += ", …" if len(meant) > _MOST_WORDS else ""
             fix = f"write {shown}{f' as {len(meant)} entries' if len(meant) > 1 else ''}"
-            yield Violation(endpoint.at(*place), f"{word[:_SHOWN]!r} is one entry", fix, value=word[:_SHOWN], patch=patch)
+            yield Violation(endpoint.at(*place), f"{said[:_SHOWN]!r} is one entry", fix, value=said[:_SHOWN], patch=patch)
 
 
 @rule(
@@ -98,7 +103,7 @@ def shell_hands_flags_on(endpoint: EndpointSubject) -> Iterator[Violation]:
     script = words[options[0] + 1][1]
     lost = [(path, word) for path, word in words[options[0] + 2 :] if isinstance(word, str) and len(word) > 2 and word.startswith("-")]
     if lost and isinstance(script, str) and not _TAKES_WORDS.search(script):
-        path, word = lost[0]
+        path, word = lost[0][0], _without_secrets([lost[0][1]])[0]
         what = f"{word[:_SHOWN]} stands after the script of {command[0]} -c, which does not hand it on"
         yield Violation(endpoint.at(*path), what, 'let the script hand its words on: exec vllm serve "$@", and -- after the script', word)
 
@@ -121,6 +126,25 @@ def flags_are_spelt(endpoint: EndpointSubject) -> Iterator[Violation]:
             if flag.name not in _SURE and flag.flag_path not in seen and (meant := _meant(flag.name)):
                 seen.add(flag.flag_path)
                 yield Violation(endpoint.at(*flag.flag_path), f"--{flag.name} is no flag of vLLM", f"write --{meant}", f"--{flag.name}")
+
+
+def _without_secrets(words: list[str]) -> list[str]:
+    """The words, with a mark for what a flag's name or its own form says is a secret."""
+    shown: list[str] = []
+    before = ""
+    for word in words:
+        name, equals, value = word.partition("=")
+        if is_secret_flag(before) or has_known_secret(word) or looks_random(word):
+            shown.append(MASK)
+        else:
+            is_secret = value and is_secret_flag(_flag_name(name))
+            shown.append(f"{name}={MASK}" if is_secret else word)
+        before = "" if equals else _flag_name(name)
+    return shown
+
+
+def _flag_name(word: str) -> str:
+    return word.lstrip("-").replace("_", "-") if word.startswith("-") else ""
 
 
 @lru_cache(maxsize=1024)

@@ -51,6 +51,8 @@ def zones(prefill: str, decode: str) -> tuple[Edit, ...]:
         ((put(f"{LIVENESS}", {"httpGet": HEALTH, "initialDelaySeconds": 900, "successThreshold": 2}),), "DPD451"),
         ((put(f"{SOURCE}|modelLocation", "s3://my-models/llama"),), "DPD429"),
         ((put(f"{SOURCE}|s3Storage|bucketName", "My_Models"),), "DPD429"),
+        ((put(f"{SOURCE}|s3Storage|bucketName", "arn:aws:s3:us-east-2:111122223333:accesspoint/models"),), ""),
+        ((put(f"{SOURCE}|s3Storage|bucketName", "arn:aws:s3:::models"),), "DPD429"),
         ((put(f"{SOURCE}|s3Storage|region", "us-east-22x"),), "DPD429"),
         ((put(SOURCE, {"modelSourceType": "fsx", "fsxStorage": {"fileSystemId": "llama"}}),), "DPD429"),
         ((put("spec|kvCacheSpec", second_level("http://cache:6379")),), "DPD120"),
@@ -82,6 +84,8 @@ def test_a_maximum_of_nothing_is_refused() -> None:
         (colocated, shell('exec vllm serve "${@}"', "x", "--tensor-parallel-size", "8")),
         (more('--hf-overrides={"rope_scaling": {"factor": 2.0}}'),),
         (more("--override-generation-config", '{"temperature": 0.2}'),),
+        (more("--chat-template", "---\n{{ messages }} "),),
+        (more("--chat-template", "- {{ messages }}"),),
         (more("--data-parallel-size-local", "1"),),
         (zones("us-east-2a", "us-east-2a")),
     ],
@@ -125,6 +129,23 @@ def test_what_the_operators_role_may_not_do_is_said_where_this_platform_makes_th
     wrong = f"{given[:-1]}9" if field != "hostedZoneIds" else "Z9"
     assert errors_and_warnings(stack(asks, platform(f"operator|{field}", wrong if field == "tlsBucket" else [wrong]))).count("DPD446") == 1
     assert errors_and_warnings(stack(asks, platform("operator|adopt", True))).count("DPD446") == 0
+
+
+@pytest.mark.parametrize(
+    ("key", "given", "findings"),
+    [
+        # The CRD takes a key's id, its ARN, an alias and the ARN of an alias.
+        (KEY.rpartition("/")[2], [KEY], 0),
+        (KEY.rpartition("/")[2], [f"{KEY[:-1]}9"], 1),
+        ("alias/captures", [KEY], 0),
+        ("arn:aws:kms:us-east-2:111122223333:alias/captures", [KEY], 0),
+        ("alias/captures", [], 1),
+        ("alias/aws/s3", [], 0),
+    ],
+)
+def test_a_key_may_be_named_by_its_id_or_an_alias(key: str, given: list[str], findings: int) -> None:
+    asks = endpoint("dataCapture", {**CAPTURE, "sagemakerEndpoint": {"enabled": True, "kmsKeyId": key}})
+    assert errors_and_warnings(stack(asks, platform("operator|dataCaptureKeyArns", given))).count("DPD446") == findings
 
 
 def test_what_is_captured_into_a_bucket_of_the_operators_policy_needs_nothing_more() -> None:

@@ -32,6 +32,13 @@ SECRETS: dict[str, tuple[Edit, str]] = {
     "an AWS secret key": (env("S3_CREDENTIAL_TEXT", AWS_SECRET), AWS_SECRET),
     "something random": (env("SETTING", RANDOM), RANDOM),
     "a server's key among the flags": (more("--api-key", "my own key"), "my own key"),
+    "a server's key in one entry with its flag": (more("--api-key my-own-key"), "my-own-key"),
+    "a server's key behind an equals sign in one entry with another flag": (more("--port 8000 --api_key=my-own-key"), "my-own-key"),
+    "a server's key behind a long dash": (more("\u2014api-key=my-own-key"), "my-own-key"),
+    "a server's key that a shell does not hand on": (
+        lambda document: document["spec"]["worker"].update(command=["bash", "-c", "vllm serve m"], args=["--api-key=my-own-key"]),
+        "my-own-key",
+    ),
     "a flag with an equals sign": (more(f"--hf-token={HUB}"), HUB),
     "a token in any flag": (more("--chat-template-kwargs", json.dumps({"k": OPENAI})), OPENAI),
     "a password in redis's address": (
@@ -62,6 +69,7 @@ def test_a_secret_is_an_error_and_is_never_shown(name: str) -> None:
         assert secret not in finding.what
         assert secret not in finding.fix
         assert secret not in str(finding.value)
+        assert secret not in str(finding.patch)
 
 
 PLAIN: dict[str, Edit] = {
