@@ -58,9 +58,10 @@ class ExportedState:
             raise StateRefused(f"{path} is no JSON: {error}") from None
         deployment = document.get("deployment") if isinstance(document, dict) else None
         resources = deployment.get("resources") if isinstance(deployment, dict) else None
-        if not isinstance(deployment, dict) or not isinstance(resources, list) or not resources:
+        urns = [str(item.get("urn")) if isinstance(item, dict) else "" for item in resources] if isinstance(resources, list) else []
+        if not isinstance(deployment, dict) or not urns or not all(urn.count("::") > 1 for urn in urns):
             raise StateRefused(f"{path} is no state with resources: write it with `pulumi stack export --stack STACK --file {path}`")
-        named = sorted({tuple(item["urn"].split("::")[:2]) for item in resources})
+        named = sorted({tuple(urn.split("::")[:2]) for urn in urns})
         if len(named) > 1:
             found = ", ".join(f"{where.removeprefix(_URN)} of project {whose}" for where, whose in named)
             raise StateRefused(f"{path} is the state of more than one stack: {found}")

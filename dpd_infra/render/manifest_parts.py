@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import copy
+import re
 from typing import Any
 
 from dpd_infra.render.endpoint_roles import GPU_RESOURCE
 from dpd_infra.spec.finding import Path
+
+_DIGITS = re.compile(r"[0-9]{1,18}")
 
 
 def gpus_of(resources: dict[str, Any]) -> int | None:
     """The whole GPUs of a pod by its requests, else by its limits; None where neither says."""
     for part in ("requests", "limits"):
         value = as_object(resources.get(part)).get(GPU_RESOURCE)
-        if isinstance(value, (str, int)) and str(value).isascii() and str(value).isdigit():
+        if isinstance(value, (str, int)) and _DIGITS.fullmatch(str(value)):
             return int(value)
     return None
 

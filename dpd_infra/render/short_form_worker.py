@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -11,6 +12,8 @@ from dpd_infra.spec.vocabulary import DEFAULT_ENVIRONMENT, DPD_ENVIRONMENT, PD_B
 
 _FLAGS = ("--model", "--host", "--port", "--tensor-parallel-size", "--max-model-len", "--gpu-memory-utilization")
 """The flags with which a rendered worker begins, each with its value."""
+
+_COUNT = re.compile(r"[1-9][0-9]{0,17}")
 
 
 def put_worker(entry: dict[str, Any], spec: dict[str, Any]) -> None:
@@ -38,7 +41,7 @@ def put_worker(entry: dict[str, Any], spec: dict[str, Any]) -> None:
     worker["resources"] = {part: amounts for part, amounts in more.items() if amounts}
     environment = _environment(source.get("environmentVariables"), disaggregated="disaggregated" not in entry)
     size = environment.pop(PD_BUFFER_VARIABLE, None)
-    if isinstance(size, str) and size.isascii() and size.isdigit() and size == str(int(size)) and int(size) > 0:
+    if isinstance(size, str) and _COUNT.fullmatch(size):
         entry["cache"] = {"pdBufferBytes": int(size)}
     worker["environment"] = environment
     entry["worker"] = {key: value for key, value in worker.items() if value not in ({}, None)}

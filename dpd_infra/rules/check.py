@@ -66,12 +66,12 @@ def check_endpoint(subject: EndpointSubject, *, heeds_silences: bool = True) -> 
 
 def findings_of(rule_id: str, subject: Any, name: str) -> list[Finding]:
     """What one rule finds on what it reads; `name` says in a report what that is."""
-    return list(_findings(find_rule(rule_id), subject, name, ()))
+    return list(_findings(find_rule(rule_id), subject, name, _Refused()))
 
 
 def check_upgrade(subject: UpgradeSubject) -> list[Finding]:
     """What stands between a stack as it is and as it is to be; the paths are of the new one's file."""
-    return [finding for rule in all_rules() if rule.scope is UpgradeSubject for finding in _findings(rule, subject, "upgrade", ())]
+    return [finding for rule in all_rules() if rule.scope is UpgradeSubject for finding in _findings(rule, subject, "upgrade", _Refused())]
 
 
 def errors(findings: Iterable[Finding]) -> list[Finding]:
@@ -81,16 +81,19 @@ def errors(findings: Iterable[Finding]) -> list[Finding]:
 
 def _all(stack: StackSubject, refused: tuple[Path, ...]) -> Iterator[Finding]:
     endpoints = tuple(stack.endpoints.items())
+    of_shape = _Refused(refused)
+    of_all: dict[str, _Refused] = {}
     for rule in manifest_rules() if stack.platform is None and stack.operator is None else all_rules():
         if rule.scope is EndpointSubject:
             for name, endpoint in endpoints:
                 for violation in rule.check(endpoint):
                     # What the API server refuses is said once: no other rule builds on it.
-                    places = refused if rule.id in SHAPE_RULES else (*refused, *_refused_by_schema(endpoint))
-                    if not _rests_on(violation, places):
+                    if rule.id not in SHAPE_RULES and name not in of_all:
+                        of_all[name] = _Refused((*refused, *_refused_by_schema(endpoint)))
+                    if not (of_shape if rule.id in SHAPE_RULES else of_all[name]).bears(violation):
                         yield _finding(rule, violation, name)
         elif rule.scope is StackSubject:
-            yield from _findings(rule, stack, "platform", refused)
+            yield from _findings(rule, stack, "platform", of_shape)
 
 
 def _refused_by_schema(endpoint: EndpointSubject) -> Iterator[Path]:
@@ -102,17 +105,28 @@ def _refused_by_schema(endpoint: EndpointSubject) -> Iterator[Path]:
             yield origin.setting if origin is not None else endpoint.at(*problem.path)
 
 
-def _findings(rule: Rule, subject: Any, name: str, refused: tuple[Path, ...]) -> Iterator[Finding]:
+def _findings(rule: Rule, subject: Any, name: str, refused: _Refused) -> Iterator[Finding]:
     for violation in rule.check(subject):
-        if not _rests_on(violation, refused):
+        if not refused.bears(violation):
             yield _finding(rule, violation, name)
 
 
-def _rests_on(violation: Violation, refused: tuple[Path, ...]) -> bool:
-    if not refused:
-        return False
-    # A list that an entry was taken out of says no more than one that was refused.
-    return _touches(violation.at, refused) or any(_touches(place, refused) or _holds(place, refused) for place in violation.related)
+class _Refused:
+    """Places of a file that are refused; each question takes as long as a path is deep, however many there are."""
+
+    def __init__(self, places: Iterable[Path] = ()) -> None:
+        self._places = frozenset(places)
+        self._above = frozenset(place[:length] for place in self._places for length in range(len(place) + 1))
+
+    def bears(self, violation: Violation) -> bool:
+        """Whether a violation rests on a place that is refused."""
+        # A list that an entry was taken out of says no more than one that was refused.
+        return bool(self._places) and (
+            self._touches(violation.at) or any(self._touches(place) or place in self._above for place in violation.related)
+        )
+
+    def _touches(self, place: Path) -> bool:
+        return any(place[:length] in self._places for length in range(len(place) + 1))
 
 
 def _finding(rule: Rule, violation: Violation, subject: str) -> Finding:
@@ -135,11 +149,3 @@ def _finding(rule: Rule, violation: Violation, subject: str) -> Finding:
 @cache
 def _sources(sources: tuple[Source, ...]) -> str:
     return "; ".join(str(source) for source in sources)
-
-
-def _touches(place: Path, refused: tuple[Path, ...]) -> bool:
-    return any(place[: len(other)] == other for other in refused)
-
-
-def _holds(place: Path, refused: tuple[Path, ...]) -> bool:
-    return any(other[: len(place)] == place for other in refused)

@@ -62,7 +62,19 @@ def test_the_state_of_another_stack_is_refused(tmp_path: Path, urn: str, said: s
         ExportedState.read(write(tmp_path, resource(urn)), project="shop", stack="dev")
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"deployment": {"resources": []}}'])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        "[]",
+        "{}",
+        '{"deployment": {"resources": []}}',
+        '{"deployment": {"resources": [1]}}',
+        '{"deployment": {"resources": [{}]}}',
+        '{"deployment": {"resources": [{"urn": "urn"}]}}',
+    ],
+)
 def test_what_is_no_state_is_refused_in_one_line(tmp_path: Path, text: str) -> None:
     file = tmp_path / "state.json"
     file.write_text(text, encoding="utf-8")

@@ -181,6 +181,17 @@ def test_what_is_no_endpoint_is_refused(document: str, why: str) -> None:
         import_manifest(load_document(document).data)
 
 
+def test_an_amount_of_thousands_of_digits_is_imported_as_it_stands() -> None:
+    # Python reads no integer of more than 4300 digits.
+    manifest = copy.deepcopy(PUBLISHED)
+    for part in ("requests", "limits"):
+        manifest["spec"]["pdSpec"]["prefillSpec"]["resources"][part]["nvidia.com/gpu"] = "1" * 5000
+    for variable in manifest["spec"]["worker"]["environmentVariables"]:
+        if variable["name"] == "PD_BUFFER_SIZE":
+            variable["value"] = "1" * 5000
+    assert import_manifest(manifest).differences == ()
+
+
 def test_finalizers_of_a_live_object_are_its_controllers_and_those_of_a_file_are_the_users() -> None:
     manifest = copy.deepcopy(PUBLISHED)
     manifest["metadata"] |= {"finalizers": ["example.com/mine"]}

@@ -7,9 +7,14 @@ from pathlib import Path
 
 import botocore
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dpd_infra.catalog.regions import REGIONS, is_misspelt
-from tests.pure.rules.kit import Edit, Raw, Stack, devices, endpoint, put, raw, stack
+from dpd_infra.rules.check import judged
+from dpd_infra.spec.finding import Finding
+from dpd_infra.spec.finding import Path as Place
+from tests.pure.rules.kit import Edit, Raw, Stack, devices, endpoint, more, put, raw, raw_stack, stack
 from tests.pure.rules.kit import platform as of_platform
 
 
@@ -83,3 +88,27 @@ def test_a_full_gpu_subnet_is_told_at_a_place_that_was_written_with_what_can_sti
     assert found.path[2:] == place
     assert found.fix.startswith(fix)
     assert "larger block" not in found.fix or place != ("network", "cidr") or "/16" not in str(found.value)
+
+
+MANY = raw_stack(
+    raw(put("spec|tags", [{"name": "a", "value": "1"}] * 2), devices("nvidia.com/gpu", "7", "8"), more("--max-num-seqs 1")).data
+)
+FOUND = tuple(judged(MANY).findings)
+PLACES = tuple(dict.fromkeys(place for finding in FOUND for place in (finding.path, *finding.related)))
+
+
+@given(st.lists(st.sampled_from(PLACES).flatmap(lambda place: st.integers(1, len(place) + 1).map(lambda n: (*place, 0)[:n])), max_size=4))
+def test_what_rests_on_a_refused_place_is_not_said_again(refused: list[Place]) -> None:
+    def below(place: Place) -> bool:
+        return any(place[: len(other)] == other for other in refused)
+
+    def rests(finding: Finding) -> bool:
+        above = any(other[: len(place)] == place for other in refused for place in finding.related)
+        return below(finding.path) or any(map(below, finding.related)) or above
+
+    assert judged(MANY, refused=refused).findings == [finding for finding in FOUND if not rests(finding)]
+
+
+def test_there_are_findings_to_withhold() -> None:
+    assert len(FOUND) > 2
+    assert any(finding.related for finding in FOUND)
