@@ -38,7 +38,7 @@ _SURE = frozenset({*KNOWN_FLAGS, "model", "host", "port"})
 _NEAR = 0.85
 _SHOWN, _MOST_WORDS = 80, 12
 """How much of a word a report repeats, and how many words."""
-_TAKES_WORDS = re.compile(r"\$[@*1]|\$\{[@*1]")
+_TAKES_WORDS = re.compile(r"\$\{?[@*1-9]")
 _WITH_SCRIPT = re.compile(r"-[a-z]{0,4}c")
 
 

@@ -82,6 +82,7 @@ def test_a_maximum_of_nothing_is_refused() -> None:
         (colocated, put("spec|worker|command", ["bash", "-c"]), words("vllm serve /opt/ml/model --tensor-parallel-size 8")),
         (colocated, put("spec|worker|command", ["bash", "/run.sh"]), words("--tensor-parallel-size", "8")),
         (colocated, shell('exec vllm serve "${@}"', "x", "--tensor-parallel-size", "8")),
+        (colocated, shell('exec vllm serve --tensor-parallel-size "$2"', "x", "--tensor-parallel-size", "8")),
         (more('--hf-overrides={"rope_scaling": {"factor": 2.0}}'),),
         (more("--override-generation-config", '{"temperature": 0.2}'),),
         (more("--chat-template", "---\n{{ messages }} "),),
