@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from dpd_infra.catalog.crd import KIND
+from dpd_infra.catalog.crd import API_GROUP, KIND
 from dpd_infra.catalog.sources import KUBERNETES_DOCS
 from dpd_infra.render.endpoint import EndpointContext, RenderedManifest
 from dpd_infra.render.provenance import Provenance
@@ -106,7 +106,7 @@ def check_manifests(text: SourceText, file: str, operator: OperatorFacts | None 
     companions = tuple(_companions(text, file))
     names: dict[tuple[str, str], NamedEndpoint] = {}
     for place in resources(text, file):
-        if place.kind == KIND or _is_misspelt(place.kind):
+        if place.kind == KIND or _is_misspelt(place):
             subject = manifest_subject(place.data, place.path, operator, number=place.document.index + 1)
             stack = StackSubject(operator=operator, endpoints={subject.name: subject}, companions=companions)
             verdict = judged(stack)
@@ -130,9 +130,13 @@ def manifest_subject(
     return EndpointSubject(_text(document, "metadata", "name") or f"document {number}", rendered, operator=operator)
 
 
-def _is_misspelt(kind: str) -> bool:
-    """Whether a kind is nearly ours, and no list of it: passed over, it would look as if it had been checked."""
-    return kind not in _LISTS and bool(kind) and bool(difflib.get_close_matches(kind.lower(), [KIND.lower()], cutoff=0.85))
+def _is_misspelt(place: ManifestPlace) -> bool:
+    """Whether a kind is nearly ours, no list of it and of no other API: passed over, it would look as if it had been checked."""
+    kind = place.kind
+    if kind in _LISTS or not difflib.get_close_matches(kind.lower(), [KIND.lower()], cutoff=0.85):
+        return False
+    group, slash, _ = _text(place.data, "apiVersion").partition("/")
+    return not slash or bool(difflib.get_close_matches(group.lower(), [API_GROUP]))
 
 
 def _named(place: ManifestPlace) -> NamedEndpoint | None:

@@ -219,6 +219,16 @@ def test_other_kinds_of_the_operator_are_named_and_passed_over(dpd: Dpd, kind: s
     assert f"not checked: other.yaml:1 {kind} a" in run.out
 
 
+def test_a_kind_of_another_api_with_nearly_the_name_is_passed_over(dpd: Dpd) -> None:
+    Path("other.yaml").write_text("apiVersion: example.com/v1\nkind: InferenceEndpoint\nmetadata: {name: a}\nspec: {model: x}\n")
+    run = dpd("check", "other.yaml")
+    assert "DPD" not in run.out
+    Path("other.yaml").write_text(Path("other.yaml").read_text() + f"---\n{MANIFEST}")
+    run = dpd("check", "other.yaml")
+    assert run.code == 0
+    assert "not checked: other.yaml:1 InferenceEndpoint a" in run.out
+
+
 @pytest.mark.parametrize(
     ("raw", "line", "column"),
     [(b"a: 1\nb: \0\n", 2, 4), (b"# caf\xe9\n", 1, 6), ("# \u00e9\u00e9 x\x01".encode(), 1, 7), (b"a:\n\xff", 2, 1)],
