@@ -40,7 +40,11 @@ def operator_may(endpoint: EndpointSubject) -> Iterator[Violation]:
     asked = (
         (_CERTIFICATE, "certificate", operator.certificate_arns, "certificateArns", "may not read"),
         (_ZONE, "hosted zone", operator.hosted_zone_ids, "hostedZoneIds", "may not change the records of"),
-        *((path, "key", operator.data_capture_key_arns, "dataCaptureKeyArns", "may not use") for path in _KEYS),
+        *(
+            (path, "key", operator.data_capture_key_arns, "dataCaptureKeyArns", "may not use")
+            for path in _KEYS
+            if _is_on(endpoint, path[:-1])
+        ),
     )
     for path, what, given, field, lacks in asked:
         name = text(endpoint.get(*path))
@@ -58,11 +62,17 @@ def operator_may(endpoint: EndpointSubject) -> Iterator[Violation]:
         (_CERTIFICATES_GO_TO, (operator.tls_bucket,), "name a bucket hyperpod-tls…, or the platform's operator.tlsBucket"),
         (_CAPTURES_GO_TO, (operator.tls_bucket, *operator.data_capture_buckets), "add {} to operator.dataCaptureBuckets"),
     ):
+        if path == _CAPTURES_GO_TO and not any(_is_on(endpoint, (*path[:-1], part)) for part in mapping(endpoint.get(*path[:-1]))):
+            continue
         uri = text(endpoint.get(*path))
         bucket = uri.removeprefix("s3://").partition("/")[0]
         if bucket and not bucket.startswith(TLS_BUCKET_PREFIX) and bucket not in given:
             what = f"the bucket {bucket}, to which the operator may not write"
             yield Violation(endpoint.at(*path), what, fix.format(bucket), uri, related=(stack.at("operator"),))
+
+
+def _is_on(endpoint: EndpointSubject, capture: Path) -> bool:
+    return endpoint.get(*capture, "enabled") is True
 
 
 def _is_reached(key: str, given: Sequence[str]) -> bool:

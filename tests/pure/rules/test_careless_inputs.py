@@ -149,6 +149,16 @@ def test_a_key_may_be_named_by_its_id_or_an_alias(key: str, given: list[str], fi
     assert errors_and_warnings(stack(asks, platform("operator|dataCaptureKeyArns", given))).count("DPD446") == findings
 
 
+@pytest.mark.parametrize(("is_on", "findings"), [(True, 2), (False, 0)])
+def test_what_is_switched_off_is_captured_nowhere(*, is_on: bool, findings: int) -> None:
+    off = {
+        "s3Uri": "s3://captures/llm",
+        "sagemakerEndpoint": {"enabled": is_on, "kmsKeyId": KEY},
+        "modelPod": {"enabled": False, "kmsKeyId": KEY},
+    }
+    assert errors_and_warnings(stack(endpoint("dataCapture", off))).count("DPD446") == findings
+
+
 def test_what_is_captured_into_a_bucket_of_the_operators_policy_needs_nothing_more() -> None:
     assert errors_and_warnings(stack(endpoint("dataCapture", CAPTURE))).count("DPD446") == 0
 
