@@ -23,8 +23,12 @@ hypothesis.settings.register_profile("ci", deadline=None, derandomize=True)
 hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "here")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark each test by what it needs, which is the folder it is in."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark each test by what it needs, which is the folder it is in, and leave those of `make faults` to it."""
+    if os.environ.get("FAULTS") != "all":
+        left_out = [item for item in items if item.get_closest_marker("faults")]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in left_out]
     for item in items:
         folder = item.path.relative_to(ROOT / "tests").parts[0]
         if folder in FOLDERS:

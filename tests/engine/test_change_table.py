@@ -187,14 +187,14 @@ def test_what_replaces_or_is_refused_does_what_the_table_says(own: Standing, fie
     assert differences(field, own.plan(OWN.new[field])) == []
 
 
-@pytest.mark.skipif(not ALL, reason="FAULTS=all")
+@pytest.mark.faults
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("family", families(PLATFORM), ids=lambda family: next(iter(family.new)))
 def test_every_field_of_the_platform_by_itself(tmp_path: Path, family: Family) -> None:
     _hold(Standing(tmp_path, family.old), family)
 
 
-@pytest.mark.skipif(not ALL, reason="FAULTS=all")
+@pytest.mark.faults
 @pytest.mark.parametrize("family", families(OPERATOR), ids=lambda family: next(iter(family.new)))
 def test_every_field_of_anothers_operator_by_itself(tmp_path: Path, family: Family) -> None:
     _hold(Standing(tmp_path, family.old, program=endpoints_program), family)

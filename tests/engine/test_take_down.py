@@ -38,8 +38,6 @@ from tests.engine.drills import copy_of_stacks, rehearsal_of
 from tests.engine.harness import pulumi_cli
 from tests.engine.test_examples import World, needs_platform, platform_alone
 
-ALL = os.environ.get("FAULTS") == "all"
-
 
 @dataclass(frozen=True)
 class Target:
@@ -107,8 +105,7 @@ class Down:
 
 def marked(*names: str) -> list[object]:
     """Every stack; those that are not named only with FAULTS=all."""
-    skip = pytest.mark.skipif(not ALL, reason="FAULTS=all")
-    return [pytest.param(target, id=target.name, marks=[] if target.name in names else [skip]) for target in EVERY]
+    return [pytest.param(target, id=target.name, marks=() if target.name in names else pytest.mark.faults) for target in EVERY]
 
 
 @pytest.fixture(scope="module")
