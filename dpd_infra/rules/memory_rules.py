@@ -30,8 +30,6 @@ from dpd_infra.rules.wording import as_flag, buffer_size
 from dpd_infra.spec.finding import Path, Severity
 
 UTILIZATION = "gpu-memory-utilization"
-VLLM_UTILIZATION = 0.9
-"""vLLM's own default (vllm/config/cache.py)."""
 
 
 def _human(size: float) -> str:

@@ -96,7 +96,9 @@ def variables_can_be(endpoint: EndpointSubject) -> Iterator[Violation]:
             continue
         given = [key for key in VALUE_SOURCES if mapping(source).get(key) is not None]
         if not name or "=" in name:
-            yield Violation(endpoint.at(*path, "name"), f"{name!r} is no name of a variable", "name it without an equals sign", name)
+            # What stands behind the sign may be a secret.
+            shown = f"{name.partition('=')[0]}=…" if name else ""
+            yield Violation(endpoint.at(*path, "name"), f"{shown!r} is no name of a variable", "name it without an equals sign", shown)
         elif isinstance(source, Mapping) and entry.get("value"):
             yield Violation(endpoint.at(*path, "valueFrom"), f"{name} has a value and valueFrom", "keep one of the two")
         elif isinstance(source, Mapping) and len(given) != 1:

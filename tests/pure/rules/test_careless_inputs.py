@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from dpd_infra.spec.finding import Severity
@@ -147,6 +149,15 @@ def test_what_the_operators_role_may_not_do_is_said_where_this_platform_makes_th
 def test_a_key_may_be_named_by_its_id_or_an_alias(key: str, given: list[str], findings: int) -> None:
     asks = endpoint("dataCapture", {**CAPTURE, "sagemakerEndpoint": {"enabled": True, "kmsKeyId": key}})
     assert errors_and_warnings(stack(asks, platform("operator|dataCaptureKeyArns", given))).count("DPD446") == findings
+
+
+def test_what_stands_behind_the_equals_sign_of_a_variables_name_is_not_shown() -> None:
+    def edit(document: dict[str, Any]) -> None:
+        document["spec"]["worker"]["environmentVariables"].append({"name": "DB_PASSWORD=my-own-key"})
+
+    (found,) = [finding for finding in raw(edit).findings if finding.rule == "DPD452"]
+    assert "DB_PASSWORD" in found.what
+    assert "my-own-key" not in f"{found.what} {found.fix} {found.value}"
 
 
 @pytest.mark.parametrize(("is_on", "findings"), [(True, 2), (False, 0)])
