@@ -78,6 +78,12 @@ def _together() -> tuple[dict[str, Any], dict[str, Any], dict[str, str]]:
     platform["instanceGroups"] = {"system": platform["instanceGroups"]["system"], "gpu": {"instanceType": "ml.p5.48xlarge", "count": 300}}
     platform["modelBuckets"] = ["my-models", "more-models"]
     platform["cluster"] = {"tieredStorage": {"memoryPercent": 20}}
+    certificate = "arn:aws:acm:us-east-2:111122223333:certificate/{}2345678-1234-1234-1234-123456789012"
+    platform["operator"] = {
+        **platform.get("operator", {}),
+        "certificateArns": [certificate.format(digit) for digit in (1, 2)],
+        "hostedZoneIds": ["Z1111111111", "Z2222222222"],
+    }
     old["dpd-infra:endpoints"] = {}
     new = copy.deepcopy(old)
     endpoints: dict[str, str] = {}

@@ -40,6 +40,10 @@ ENDPOINTS: dict[str, Any] = {
 }
 
 
+GROUPS_CHANGED = {"inference-cluster-cluster": "update", "inference-cluster-lifecycle-groups": "update"}
+"""The groups, and the record of what was sent of them."""
+
+
 def program() -> None:
     """The program that users run, unchanged."""
     runpy.run_path(str(REPOSITORY / "stacks" / "__main__.py"), run_name="__main__")
@@ -105,7 +109,7 @@ def test_a_new_instance_group_is_one_update_and_touches_no_other_groups_count(st
     before = dict(groups(stack))
     stack.config = config({f"instanceGroups.{name}": {"instanceType": "ml.p5.48xlarge", "count": 4}})
     run = stack.up()
-    assert run.changed == {"inference-cluster-cluster": "update"}
+    assert run.changed == GROUPS_CHANGED
     assert dict(groups(stack)) == {**before, name: 4}
     assert [group for group, _ in groups(stack)] == sorted([*before, name])
 
@@ -114,7 +118,7 @@ def test_a_removed_instance_group_is_one_update(stack: EngineProject) -> None:
     stack.config = config({"instanceGroups.another": {"instanceType": "ml.p5.48xlarge", "count": 4}})
     stack.up()
     stack.config = config()
-    assert stack.up().changed == {"inference-cluster-cluster": "update"}
+    assert stack.up().changed == GROUPS_CHANGED
     assert dict(groups(stack)) == {"decode": 1, "prefill": 3, "system": 2}
 
 

@@ -53,7 +53,8 @@ def test_the_wire_uses_pulumis_signatures() -> None:
 def test_concealing_leaves_no_secret_and_revealing_leaves_no_wrapper(value: Any) -> None:
     hidden = Secret({"inside": [value, "correct-horse"]})
     assert "correct-horse" not in str(conceal([hidden]))
-    assert "Secret" not in repr(reveal([hidden]))
+    assert reveal([hidden]) == [{"inside": [reveal(value), "correct-horse"]}]
+    assert "Secret(" not in repr(reveal([hidden]))
     assert conceal(hidden) == conceal(Secret(hidden.value)), "the same secret conceals to the same text"
 
 
