@@ -10,6 +10,7 @@ from typing import Any
 
 from dpd_infra.rehearsal.account import SimulatedAccount
 from dpd_infra.rehearsal.checkpoint import Checkpoint
+from dpd_infra.rehearsal.world.existing import ORIGIN
 
 _RUNNING = "running"
 """A file that is there while a run lasts: one that is found at the start is a killed run's."""
@@ -32,9 +33,10 @@ def _recover(stacks: Path, account: SimulatedAccount) -> None:
         for file in stacks.glob("*/*.json")
         for resource in (_checkpoint(file)["checkpoint"].get("latest") or {}).get("resources") or []
     }
-    # What a service answered and the engine had no time to note would be in the way of the next create.
+    # What a service answered and the engine had no time to note would be in the way of the next create. What the world has, no engine
+    # ever noted.
     for item in account:
-        if item.urn and (item.urn, item.id) not in known:
+        if item.urn not in ("", ORIGIN) and (item.urn, item.id) not in known:
             account.remove(item)
 
 

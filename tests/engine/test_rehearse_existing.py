@@ -74,6 +74,16 @@ def test_what_the_stack_names_is_there(tmp_path: Path, mixture: dict[str, Any]) 
         assert (identity in theirs) is (step in mixture)
 
 
+@pytest.mark.timeout(300)
+def test_after_an_interrupted_run_what_is_supposed_is_still_there(tmp_path: Path) -> None:
+    folder = project(tmp_path, Estate(network=True, control_plane=True).platform)
+    state = folder / ".dpd" / "rehearsal"
+    state.mkdir(parents=True)
+    (state / "running").touch()  # what a run leaves that was killed
+    result = rehearse(folder)
+    assert result.exit_code == 0, result.output
+
+
 def test_the_report_says_what_is_supposed(tmp_path: Path) -> None:
     folder = project(tmp_path, Estate(control_plane=True, cluster=True, operator=True).platform)
     result = rehearse(folder, "--json")
