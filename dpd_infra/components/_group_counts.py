@@ -33,24 +33,33 @@ class GroupCounts:
 def group_counts(
     sent: SentGroups, *, bucket: str, region: str, parent: pulumi.Resource, native: pulumi.ProviderResource | None
 ) -> GroupCounts:
-    """What the groups' last record and, where they were edited, the live cluster say.
+    """What the groups' last record and the live cluster say.
 
     `native` is the provider that reads the cluster; None: the parent's. Without a record, and where it cannot be read, the file's counts
-    hold; the latter is warned of. Raises `pulumi.RunError` where there is a record and its cluster cannot be read.
+    hold; the latter is warned of. Raises `pulumi.RunError` where the groups were edited and the live cluster cannot be read.
     """
     last = _last(bucket, region, parent)
     if last is None:
         return GroupCounts()
-    if last.fingerprint == sent.fingerprint:
+    is_edited = last.fingerprint != sent.fingerprint
+    live = _live(last.cluster_arn, pulumi.InvokeOptions(parent=parent, provider=native), needed=is_edited)
+    # Groups that came or went without a record of it: an update that ended halfway, or a person. The file has the last word there.
+    if not is_edited and (live is None or live.keys() == sent.counts.keys()):
+        for name, count in (live or {}).items():
+            if count != sent.counts[name]:
+                pulumi.log.info(_said(name, count, sent.counts[name]), parent)
         return GroupCounts(is_unchanged=True)
-    kept = kept_counts(sent, last, _live(last.cluster_arn, pulumi.InvokeOptions(parent=parent, provider=native)))
+    kept = kept_counts(sent, last, live or {})
     for name, count in kept.items():
-        pulumi.log.warn(
-            f"instance group {name} has {count} nodes, which were set outside of this stack: they stay. The stack file says "
-            f"{sent.counts[name]}: write {count} there, or another count to have that one.",
-            parent,
-        )
+        pulumi.log.warn(_said(name, count, sent.counts[name]), parent)
     return GroupCounts(kept=kept)
+
+
+def _said(name: str, live: int, written: int) -> str:
+    return (
+        f"instance group {name} has {live} nodes, which were set outside of this stack: they stay. The stack file says {written}: write "
+        f"{live} there, or another count to have that one."
+    )
 
 
 def _last(bucket: str, region: str, parent: pulumi.Resource) -> SentGroups | None:
@@ -67,12 +76,15 @@ def _last(bucket: str, region: str, parent: pulumi.Resource) -> SentGroups | Non
     return SentGroups.read(found.body or "")
 
 
-def _live(cluster_arn: str, options: pulumi.InvokeOptions) -> dict[str, int]:
+def _live(cluster_arn: str, options: pulumi.InvokeOptions, *, needed: bool) -> dict[str, int] | None:
+    """How many nodes each group is to have at AWS; empty where there is no such cluster, None where it cannot be read and need not be."""
     try:
         found = aws_native.sagemaker.get_cluster(cluster_arn=cluster_arn, opts=options)
     except Exception as error:
         if _NOT_THERE.search(str(error)):
             return {}
+        if not needed:
+            return None
         raise pulumi.RunError(
             f"the instance groups were edited, and how many nodes they have now could not be read from {cluster_arn}: {error}; to send the "
             "stack file's counts without looking, set cluster.keepOutsideCounts to false"

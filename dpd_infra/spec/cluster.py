@@ -87,7 +87,8 @@ class ClusterSettings(Spec):
     """Tiered KV cache storage on the nodes' memory. None: off."""
     keep_outside_counts: StrictBool = True
     """Let node counts that an autoscaler or the console set stay when something else is edited; one that is edited is always the file's.
-    False: whenever a group is edited, every group gets the file's count."""
+    Of groups that were not edited nothing is sent, so labels and taints that others set stay as well. False: whenever a group is edited,
+    and after a refresh, every group gets what the file says."""
     protect: StrictBool = True
     """Have Pulumi refuse to delete or replace the cluster. aws-native deletes the old cluster before it makes a new one."""
 

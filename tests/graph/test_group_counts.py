@@ -68,7 +68,22 @@ def test_the_first_update_sends_the_files_counts_and_records_them_once_the_clust
 def test_groups_that_were_not_edited_are_not_sent_whatever_the_state_or_aws_holds(preview: bool) -> None:
     recording = after(SPEC, SPEC, preview, decode=4, prefill=2)
     assert recording.named("hp-cluster").ignore_changes == ("instanceGroups",)
-    assert READ_CLUSTER not in asked(recording)
+    assert warned(recording) == []
+    (told,) = (message for level, message in recording.logs if level == "info" and "instance group" in message)
+    assert told.startswith("instance group decode has 4 nodes, which were set outside of this stack: they stay.")
+
+
+def test_a_group_that_came_or_went_without_a_record_is_set_right(preview: bool) -> None:
+    # An update that added one was taken by AWS and ended before its record, and the edit was taken back.
+    recording = after(SPEC, SPEC, preview, another=7, decode=4, prefill=2)
+    assert recording.named("hp-cluster").ignore_changes == ()
+    assert sent(recording) == {"decode": 4, "prefill": 2}
+
+
+def test_counts_that_need_not_be_read_stop_nothing(preview: bool) -> None:
+    refused = refuse("AccessDeniedException: not authorized to perform sagemaker:DescribeCluster")
+    recording = record(preview, SPEC, invokes={READ_RECORD: {"body": written(SPEC)}, READ_CLUSTER: refused})
+    assert recording.named("hp-cluster").ignore_changes == ("instanceGroups",)
 
 
 def test_an_edit_of_one_group_leaves_the_others_with_the_nodes_they_have(preview: bool) -> None:
