@@ -232,6 +232,7 @@ def _load(config: Mapping[str, Any], file: StackFile | None, instead: OperatorFa
         platform, found = build(PlatformSpec, data, PLATFORM_PATH, "platform")
         findings += found
     operator: OperatorFacts | None = None
+    promised = config.get(OPERATOR_KEY) is not None
     if data := config.get(OPERATOR_KEY):
         operator, found = build(OperatorFacts, data, ("config", OPERATOR_KEY), "operator")
         findings += found
@@ -246,7 +247,7 @@ def _load(config: Mapping[str, Any], file: StackFile | None, instead: OperatorFa
     if file is not None and config is file.config and file.whole:
         findings += absent_values(file.config, file.declared)
     region = aws.region if aws and not any(finding.path == _REGION and finding.patch is None for finding in findings) else None
-    subject = _subject(region, platform, facts, endpoints, aws.region if aws else "")
+    subject = _subject(region, platform, facts, endpoints, aws.region if aws else "", promised=promised)
     # A value with a patch was read as it was meant, so what the rules say of it holds.
     refused = [place for finding in findings if finding.patch is None for place in (finding.path, *finding.related)]
     verdict = judged(subject, refused=refused)
@@ -279,10 +280,16 @@ def _with_operator(
 
 
 def _subject(
-    region: str | None, platform: PlatformSpec | None, facts: OperatorFacts | None, endpoints: Mapping[str, EndpointSpec], rendered: str
+    region: str | None,
+    platform: PlatformSpec | None,
+    facts: OperatorFacts | None,
+    endpoints: Mapping[str, EndpointSpec],
+    rendered: str,
+    *,
+    promised: bool,
 ) -> StackSubject:
     """What the rules read; manifests are `rendered` with a region that stands in where none was written."""
-    stack = StackSubject(region=region, platform=platform, operator=facts)
+    stack = StackSubject(region=region, platform=platform, operator=facts, promises_operator=promised)
     subjects = {}
     for name, spec in endpoints.items():
         subjects[name] = EndpointSubject(name, render_endpoint(name, spec, _context(name, rendered, facts)), spec, stack, facts)

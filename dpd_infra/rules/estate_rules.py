@@ -17,7 +17,8 @@ from dpd_infra.catalog.sources import (
 from dpd_infra.plan.pieces import NetworkPiece, pieces
 from dpd_infra.rules.registry import rule
 from dpd_infra.rules.subject import StackSubject, Violation
-from dpd_infra.spec.finding import Severity
+from dpd_infra.spec.config_keys import NAMESPACE
+from dpd_infra.spec.finding import Path, Severity
 
 if TYPE_CHECKING:
     from dpd_infra.spec.platform import PlatformSpec
@@ -29,6 +30,9 @@ _STEPS = (
     ("operator", "operator", ("operator",)),
 )
 """The field of a step under `existing`, its key there, and the platform's own sections for it."""
+
+_OPERATOR_PATH: Path = ("config", f"{NAMESPACE}:operator")
+"""What a stack file says of an operator that another stack makes."""
 
 _FIELDS = {
     "network": "network",
@@ -43,13 +47,23 @@ _FIELDS = {
     "DPD540",
     "A step is ours or somebody else's, not both",
     severity=Severity.ERROR,
-    why="What `existing` names is read and never changed, so a section of its own for the same step would have no effect.",
+    why="What `existing` names is read and never changed, so a section of its own for the same step would have no effect. Nor has "
+    "`dpd-infra:operator`, which says what another stack's operator is, beside a platform, which has an operator of its own.",
     sources=(DESIGN_NOTE,),
 )
 def one_owner(stack: StackSubject) -> Iterator[Violation]:
-    """A step under `existing` and a section of its own."""
+    """A step under `existing` and a section of its own, or `dpd-infra:operator` beside a platform."""
     if stack.platform is None:
         return
+    if stack.promises_operator:
+        # A version has a place in both; what else stands there follows from the platform's network and its mirrors.
+        place = "existing.operator" if stack.platform.existing.operator is not None else "operator"
+        yield Violation(
+            _OPERATOR_PATH,
+            f"{_OPERATOR_PATH[-1]} stands beside {stack.platform_path[-1]}, whose own operator is the one that counts",
+            f"move it to {stack.platform_path[-1]}.{place}, and remove it here: it is for a stack whose operator another one has "
+            "(closedNetwork follows from the platform's network, imageMirrors is a key of the platform)",
+        )
     for field, key, sections in _STEPS:
         if getattr(stack.platform.existing, field) is None:
             continue

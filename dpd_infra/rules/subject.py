@@ -178,6 +178,8 @@ class StackSubject:
     platform: PlatformSpec | None = None
     operator: OperatorFacts | None = None
     """The operator the endpoints are for: the platform's, or the one another stack promises."""
+    promises_operator: bool = False
+    """Whether the file says what another stack's operator is, under a key of its own."""
     endpoints: Mapping[str, EndpointSubject] = field(default_factory=dict)
     companions: tuple[Mapping[str, Any], ...] = ()
     """Other Kubernetes objects at hand that rules know to read: Kueue's LocalQueues and ClusterQueues beside a raw manifest."""

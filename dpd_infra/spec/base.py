@@ -65,6 +65,12 @@ class Spec(BaseModel):
                 properties[alias].setdefault("description", text)
         return schema
 
+    @classmethod
+    def key_elsewhere(cls, key: str) -> str:
+        """Where a key that this section does not have belongs, in a few words; empty where nothing is known of it."""
+        del key
+        return ""
+
     def to_yaml_data(self) -> dict[str, Any]:
         """The plain data that a stack file would hold: camelCase keys, only what was set."""
         return self.model_dump(mode="json", by_alias=True, exclude_unset=True)

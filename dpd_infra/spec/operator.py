@@ -27,6 +27,13 @@ class OperatorFacts(Spec):
     image_mirrors: dict[str, str] = Field(default_factory=dict)
     """Where images are pulled from instead, by the beginning of their references."""
 
+    @classmethod
+    def key_elsewhere(cls, key: str) -> str:
+        """What is said of an operator that a platform makes is said there."""
+        if key not in {field.alias for field in OperatorSpec.model_fields.values()}:
+            return ""
+        return f"write operator.{key} under dpd-infra:platform, in the stack file that makes the operator"
+
 
 class OperatorSpec(Spec):
     """The EKS add-on `amazon-sagemaker-hyperpod-inference`."""

@@ -152,6 +152,8 @@ def _finding(model: type[BaseModel], refusal: _Refusal, prefix: Path, subject: s
             near = _near(steps, known)
             what = f"unknown key {str(steps[-1])!r}"
             fixed = f"did you mean {near[0]!r}?" if near else f"remove it; the keys here are: {', '.join(known)}"
+            if owner is not None and issubclass(owner, Spec) and (elsewhere := owner.key_elsewhere(str(steps[-1]))):
+                fixed = elsewhere
             related = tuple(place((*prefix, *steps[:-1], key)) for key in near)
             why = "An unknown key is refused rather than ignored: a misspelt setting would silently keep its default."
         case "missing":

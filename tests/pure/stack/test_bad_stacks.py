@@ -110,6 +110,24 @@ def test_a_verdict_that_rests_on_a_refused_value_is_withheld(tmp_path: Path) -> 
     assert "DPD521" not in {finding.rule for finding in load_file(write(tmp_path, text)).findings}
 
 
+@pytest.mark.parametrize("said", ["{addonVersion: v1.4.0-eksbuild.1}", "{closedNetwork: true, addonVersion: v1.3.0-eksbuild.1}", "{}"])
+def test_another_stacks_operator_beside_a_platform_is_refused_and_not_passed_over(tmp_path: Path, said: str) -> None:
+    text = f"{GOOD}  dpd-infra:operator: {said}\n"
+    (found,) = [finding for finding in load_file(write(tmp_path, text)).findings if finding.rule == "DPD540"]
+    assert found.path == ("config", "dpd-infra:operator")
+    assert found.line == len(text.splitlines())
+    assert found.severity == "error"
+    assert "move it to dpd-infra:platform.operator" in found.fix
+
+
+@pytest.mark.parametrize("key", ["certificateArns", "hostedZoneIds", "dataCaptureBuckets", "dataCaptureKeyArns", "tlsBucket"])
+def test_what_belongs_to_a_platforms_operator_is_sent_there(tmp_path: Path, key: str) -> None:
+    alone = GOOD[: GOOD.index("  dpd-infra:platform")] + GOOD[GOOD.index("  dpd-infra:endpoints") :]
+    text = f"{alone}  dpd-infra:operator: {{addonVersion: v1.4.0-eksbuild.1, {key}: [x]}}\n"
+    (found,) = [finding for finding in load_file(write(tmp_path, text)).findings if finding.rule == "DPD000"]
+    assert found.fix == f"write operator.{key} under dpd-infra:platform, in the stack file that makes the operator"
+
+
 def test_an_encrypted_value_inside_a_section_is_refused_by_place_and_never_shown(tmp_path: Path) -> None:
     text = GOOD.replace("inference-dev", "{secure: AAABAQx0c2VjcmV0}")
     with pytest.raises(StackRefused) as refused:
