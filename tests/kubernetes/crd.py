@@ -65,7 +65,7 @@ def same(left: Any, right: Any) -> bool:
 
 def _filled(value: Any, schema: dict[str, Any]) -> Any:
     if isinstance(value, list):
-        return [_filled(item, schema["items"]) for item in value]
+        return [_filled(item, schema.get("items", {})) for item in value]
     if not isinstance(value, dict):
         return value
     inner = schema.get("additionalProperties")

@@ -116,6 +116,14 @@ def test_a_date_time_is_what_we_say_the_server_takes(client: Client, text: str, 
     assert answer.taken is taken, answer.message
 
 
+def test_a_list_of_what_the_crd_knows_nothing_of_is_judged_too(judge: Judge) -> None:
+    claim = {"spec": {}, "metadata": {"a": [[1, None], {"b": [2]}]}}
+    document = changed(("spec", "kubernetes", "volumes"), [{"name": "scratch", "ephemeral": {"volumeClaimTemplate": claim}}])
+    verdict = judge.verdict(Broken(document, Break("v1", ("spec", "kubernetes", "volumes"), "unknown field")))
+    assert verdict.refused
+    assert verdict.difference == ""
+
+
 def test_what_is_broken_in_one_field_is_refused_by_both_or_by_neither(judge: Judge) -> None:
     cases = broken_in_one_field(700)
     verdicts = judge.verdicts(cases)
