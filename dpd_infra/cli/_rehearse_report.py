@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from dpd_infra.cli._output import is_coloured, styled
+from dpd_infra.rules.report import printable
+from dpd_infra.spec.finding import Finding
 
 if TYPE_CHECKING:
     from dpd_infra.rehearsal.explanations import Explanation
@@ -16,14 +19,17 @@ _WIDTH = 120
 """Columns of the time axis where the output is no terminal."""
 
 
-def show_report(report: Report, *, timeline: bool) -> None:
-    """Print the parts that are there: failures to standard error, the rest to standard output."""
+def show_report(report: Report, *, timeline: bool, told: Sequence[Finding] = ()) -> None:
+    """Print the parts that are there: failures to standard error, the rest to standard output; no warning that was `told` before."""
     if report.message:
         print(_red(report.message), file=sys.stderr)
         for name, _, source in report.rules:
             print(f"  rule {name} [{source}]", file=sys.stderr)
         if report.explanation is not None:
             print("\n".join(_explained(report.explanation)), file=sys.stderr)
+    for item in report.warnings:
+        if not any(_is_of(item.message, finding) for finding in told):
+            print(_warning(f"{item.name}: {item.message}" if item.name else item.message))
     if report.recovery is not None:
         _show_recovery(report.recovery)
     if report.trials:
@@ -76,6 +82,17 @@ def _explained(explanation: Explanation) -> list[str]:
     lines += [f"    {step}" for step in explanation.way_out]
     lines.append(f"  see {explanation.anchor} [{explanation.source}]")
     return lines
+
+
+def _is_of(message: str, finding: Finding) -> bool:
+    """Whether the program logged what a finding says."""
+    return f"warning {finding.rule} " in message and f"\n  what: {printable(finding.what)}\n" in message
+
+
+def _warning(text: str) -> str:
+    # What the rules say begins with that word already.
+    whole = text if text.startswith("warning") else f"warning: {text}"
+    return styled(whole, "warning") if is_coloured(sys.stdout) else whole
 
 
 def _red(text: str) -> str:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import typer
 
 from dpd_infra.cli._output import FAILED, WRONG_USAGE, fail, print_json, refuse
+from dpd_infra.spec.finding import Finding
 from dpd_infra.spec.yaml_source import load_document
 from dpd_infra.stack import StackSpec
 
@@ -46,6 +47,8 @@ class Asked:
     html: Path | None
     reset: bool
     as_json: bool
+    told: tuple[Finding, ...] = ()
+    """The rules' warnings that were shown before the rehearsal."""
 
     @property
     def state_dir(self) -> Path:
@@ -261,7 +264,7 @@ def _tell(asked: Asked, report: Report, rehearsal: Rehearsal) -> None:
     else:
         if report.result is not None and report.ok:
             show(report.result, asked.spec, asked.stack)
-        show_report(report, timeline=asked.timeline)
+        show_report(report, timeline=asked.timeline, told=asked.told)
     if not report.ok:
         raise typer.Exit(FAILED)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -88,8 +89,10 @@ def command(  # noqa: PLR0913, PLR0917 - each is an option
         reset=reset,
         as_json=json,
     )
-    if not json and (warnings := [finding for finding in loaded.findings if finding.severity is Severity.WARNING]):
+    warnings = tuple(finding for finding in loaded.findings if finding.severity is Severity.WARNING)
+    if warnings and not json:
         print_report(warnings, loaded.documents)
+        asked = replace(asked, told=warnings)
     rehearse(asked)
 
 

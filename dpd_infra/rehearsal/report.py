@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dpd_infra.rehearsal.durations import ASSUMED
+from dpd_infra.rehearsal.engine import Diagnostic
 from dpd_infra.rehearsal.explanations import Explanation
 from dpd_infra.rehearsal.faults import Trial
 from dpd_infra.rehearsal.kill_drill import Recovery
@@ -44,6 +45,12 @@ class Report:
         )
         return made if made.bars else None
 
+    @property
+    def warnings(self) -> tuple[Diagnostic, ...]:
+        """What the program, the engine and the simulated services warned of, once each."""
+        told = self.result.diagnostics if self.result is not None else ()
+        return tuple({(item.message, item.name): item for item in told if item.severity == "warning"}.values())
+
     def as_data(self) -> dict[str, Any]:
         """The parts that are there, as JSON has them."""
         data: dict[str, Any] = {}
@@ -55,6 +62,8 @@ class Report:
             data["rules"] = [{"rule": name, "message": text, "source": source} for name, text, source in self.rules]
         if self.result is not None and self.result.failed:
             data["failed"] = [{"type": step.type, "name": step.name, "urn": step.urn, "operation": step.op} for step in self.result.failed]
+        if self.warnings:
+            data["warnings"] = [{"message": item.message, "name": item.name, "urn": item.urn} for item in self.warnings]
         if self.trials:
             data["trials"] = [trial_data(trial) for trial in self.trials]
         if self.recovery is not None:

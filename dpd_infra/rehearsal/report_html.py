@@ -72,6 +72,7 @@ def page(report: Report) -> str:
         f"<p class='lead'>{_LEAD.format(project=escape(report.project))}</p>",
         _cards(report),
         _failure(report),
+        _warnings(report),
         _drills(report),
         _time(report.timeline),
         _tree(report),
@@ -118,6 +119,12 @@ def _failure(report: Report) -> str:
         + (f"<p>What the service enforces:</p><ul>{rules}</ul>" if rules else "")
         + explained
     )
+
+
+def _warnings(report: Report) -> str:
+    named = (f"{item.name}: {item.message}" if item.name else item.message for item in report.warnings)
+    boxes = "".join(f"<div class='box'><pre>{escape(text)}</pre></div>" for text in named)
+    return f"<h2>Warnings</h2>{boxes}" if boxes else ""
 
 
 def _explained(explanation: Explanation) -> str:

@@ -8,9 +8,14 @@ from typing import Any
 import pytest
 
 from dpd_infra.cli._rehearse_display import show
-from dpd_infra.rehearsal.engine import Step
+from dpd_infra.cli._rehearse_report import show_report
+from dpd_infra.rehearsal.engine import Diagnostic, Step
 from dpd_infra.rehearsal.program import project_program, summary_of
+from dpd_infra.rehearsal.report import Report
+from dpd_infra.rehearsal.report_html import page
 from dpd_infra.rehearsal.runner import RehearsalResult
+from dpd_infra.rules.report import block
+from dpd_infra.spec.finding import Finding, Severity
 from dpd_infra.stack import StackSpec
 
 STACK = Path(__file__).resolve().parents[2] / "stacks" / "Pulumi.dev.yaml"
@@ -55,6 +60,28 @@ def test_values_are_written_on_one_line_as_a_file_would_have_them(capsys: pytest
     assert cut.endswith("…")
     assert CERTIFICATE.startswith(cut.split(": ")[1].rstrip("…"))
     assert max(len(line) for line in lines if ADDRESS not in line) <= 140
+
+
+def test_what_the_program_and_the_engine_warn_of_is_told_once_and_a_rules_warning_not_again(capsys: pytest.CaptureFixture[str]) -> None:
+    finding = Finding(
+        "DPD999", Severity.WARNING, ("config", "a"), "it is <so>", "a document says", "do this", file="Pulumi.dev.yaml", line=3
+    )
+    group = "urn:pulumi:dev::shop::aws-native:sagemaker:Cluster::gpu-cluster"
+    said = (
+        Diagnostic("warning", "instance group gpu has 9 nodes", group),
+        Diagnostic("warning", "instance group gpu has 9 nodes", group.replace("shop", "other")),
+        Diagnostic("warning", block(finding)),
+        Diagnostic("info", "only for those who look"),
+    )
+    report = Report("dev", "shop", "up", ok=True, result=RehearsalResult("up", 1, 0, 0, 0, 0, {}, frozenset(), (), (), 1.0, said))
+    show_report(report, timeline=False, told=[finding])
+    assert capsys.readouterr().out.splitlines() == ["warning: gpu-cluster: instance group gpu has 9 nodes"]
+    show_report(report, timeline=False)
+    assert "what: it is <so>" in capsys.readouterr().out
+    assert [item["message"] for item in report.as_data()["warnings"]] == ["instance group gpu has 9 nodes", block(finding)]
+    html = page(report)
+    assert html.count("gpu-cluster: instance group gpu has 9 nodes") == html.count("it is &lt;so&gt;") == 1
+    assert "only for those who look" not in html
 
 
 @pytest.mark.parametrize("steps", [(), (step("aws:ec2/vpc:Vpc", "vpc", "same"),), (step("aws:ec2/vpc:Vpc", "vpc", "create"),)])
