@@ -37,6 +37,8 @@ def operator_may(endpoint: EndpointSubject) -> Iterator[Violation]:
     if stack is None or stack.platform is None or not pieces(stack.platform).operator or stack.platform.operator.adopt:
         return
     operator = stack.platform.operator
+    # A stack file has a key dpd-infra:operator too, which is for another stack's.
+    owner = f"{stack.platform_path[-1]}." if stack.platform_path else "the platform's "
     asked = (
         (_CERTIFICATE, "certificate", operator.certificate_arns, "certificateArns", "may not read"),
         (_ZONE, "hosted zone", operator.hosted_zone_ids, "hostedZoneIds", "may not change the records of"),
@@ -51,16 +53,16 @@ def operator_may(endpoint: EndpointSubject) -> Iterator[Violation]:
         if name and name not in given and not (what == "key" and _is_reached(name, given)):
             # A policy names keys by their ARNs alone.
             fix = (
-                f"add {name} to operator.{field}"
+                f"add {name} to {owner}operator.{field}"
                 if what != "key" or ":key/" in name
-                else f"name it by its ARN, here and in operator.{field}"
+                else f"name it by its ARN, here and in {owner}operator.{field}"
             )
             yield Violation(
                 endpoint.at(*path), f"the {what} {name}, which the operator {lacks}", fix, name, related=(stack.at("operator", field),)
             )
     for path, given, fix in (
-        (_CERTIFICATES_GO_TO, (operator.tls_bucket,), "name a bucket hyperpod-tls…, or the platform's operator.tlsBucket"),
-        (_CAPTURES_GO_TO, (operator.tls_bucket, *operator.data_capture_buckets), "add {} to operator.dataCaptureBuckets"),
+        (_CERTIFICATES_GO_TO, (operator.tls_bucket,), f"name a bucket hyperpod-tls…, or {owner}operator.tlsBucket"),
+        (_CAPTURES_GO_TO, (operator.tls_bucket, *operator.data_capture_buckets), f"add {{}} to {owner}operator.dataCaptureBuckets"),
     ):
         if path == _CAPTURES_GO_TO and not any(_is_on(endpoint, (*path[:-1], part)) for part in mapping(endpoint.get(*path[:-1]))):
             continue

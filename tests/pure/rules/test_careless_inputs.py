@@ -125,7 +125,7 @@ def test_what_the_operators_role_may_not_do_is_said_where_this_platform_makes_th
 ) -> None:
     asks = endpoint(setting, value)
     (found,) = [finding for finding in stack(asks).findings if finding.rule == "DPD446"]
-    assert f"operator.{field}" in found.fix
+    assert f"dpd-infra:platform.operator.{field}" in found.fix
     assert given in found.what
     right = given if field == "tlsBucket" else [given]
     assert errors_and_warnings(stack(asks, platform(f"operator|{field}", right))).count("DPD446") == 0
