@@ -104,9 +104,18 @@ def show(result: RehearsalResult, spec: StackSpec, stack: str) -> None:
                 )
         _print_table(console, table)
         console.print()
-    verbs = ((result.created, "created"), (result.updated, "updated"), (result.replaced, "replaced"), (result.deleted, "deleted"))
+    console.print(summary(result, stack))
+
+
+def summary(result: RehearsalResult, stack: str) -> str:
+    """How many resources were changed, and how long that took here, on one line."""
+    failed = len({step.urn for step in result.failed})
+    verbs = (
+        *((result.created, "created"), (result.updated, "updated"), (result.replaced, "replaced"), (result.deleted, "deleted")),
+        (failed, "failed"),
+    )
     counts = ", ".join(f"{count} {verb}" for count, verb in verbs if count) or "0 changes"
-    console.print(f"{result.action} of {stack}: {counts}, {result.unchanged} unchanged, {result.duration_seconds:.1f} s")
+    return f"{result.action} of {stack}: {counts}, {result.unchanged} unchanged, {result.duration_seconds:.1f} s"
 
 
 def _print_table(console: Console, table: Table) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from dpd_infra.cli._output import is_coloured, styled
+from dpd_infra.cli._rehearse_display import summary
 from dpd_infra.rules.report import printable
 from dpd_infra.spec.finding import Finding
 
@@ -27,6 +28,10 @@ def show_report(report: Report, *, timeline: bool, told: Sequence[Finding] = ())
             print(f"  rule {name} [{source}]", file=sys.stderr)
         if report.explanation is not None:
             print("\n".join(_explained(report.explanation)), file=sys.stderr)
+    if report.is_refused_beforehand:
+        print(f"{report.action} of {report.stack}: its preview failed, and nothing was done")
+    elif report.result is not None and not report.ok:
+        print(summary(report.result, report.stack))
     for item in report.warnings:
         if not any(_is_of(item.message, finding) for finding in told):
             print(_warning(f"{item.name}: {item.message}" if item.name else item.message))

@@ -201,7 +201,26 @@ def _failed(asked: Asked, rehearsal: Rehearsal, error: RehearsalFailed) -> Repor
         explanation = explain(error.message, failed, session.engine)
         broken = {item.rule: item for item in session.engine.account.refusals if item.rule and item.message in error.message}
     rules = [(item.rule, item.message, item.source) for item in broken.values()]
-    return _report(asked, ok=False, result=error.result, message=error.message, explanation=explanation, rules=rules)
+    report = _report(asked, ok=False, result=error.result, message=error.message, explanation=explanation, rules=rules)
+    return replace(report, notes=_what_next(asked, report))
+
+
+def _what_next(asked: Asked, report: Report) -> tuple[str, ...]:
+    """What a failed operation left, and what the next one begins with."""
+    if asked.action == "preview" or report.is_refused_beforehand:
+        return ()
+    names = [node.name for node in report.left]
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    word = "not deleted" if asked.action == "destroy" else "not begun"
+    listed = f"{len(names)} {word}: {', '.join(names[:_SHOWN])}{more}; " if names else ""
+    if asked.exported:
+        return (f"{listed}the next rehearsal begins with the exported state again",)
+    again = f"`dpd rehearse {asked.stack}{' --destroy' if asked.action == 'destroy' else ''}`"
+    return (f"{listed}what was done stays done: the next {again} is the next `{asked.action}`",)
+
+
+_SHOWN = 5
+"""Names in a sentence."""
 
 
 def _fail_each(asked: Asked, rehearsal: Rehearsal, world: World) -> Report:

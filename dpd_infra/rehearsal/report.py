@@ -12,6 +12,7 @@ from dpd_infra.rehearsal.explanations import Explanation
 from dpd_infra.rehearsal.faults import Trial
 from dpd_infra.rehearsal.kill_drill import Recovery
 from dpd_infra.rehearsal.runner import RehearsalResult
+from dpd_infra.rehearsal.state_graph import Node
 from dpd_infra.rehearsal.timeline import Bar, Timeline, of_operation
 
 
@@ -51,6 +52,22 @@ class Report:
         told = self.result.diagnostics if self.result is not None else ()
         return tuple({(item.message, item.name): item for item in told if item.severity == "warning"}.values())
 
+    @property
+    def is_refused_beforehand(self) -> bool:
+        """Whether the preview failed, so that nothing was done."""
+        return not self.ok and self.result is not None and self.result.action != self.action
+
+    @property
+    def left(self) -> tuple[Node, ...]:
+        """What a failed `up` did not come to, or a failed `destroy` did not delete; nothing where all went well."""
+        result = self.result
+        if self.ok or result is None or result.action not in ("up", "destroy"):
+            return ()
+        done = {step.urn for step in (*result.resources, *result.failed)}
+        if result.action == "up":
+            done |= {node.urn for node in result.before}
+        return tuple(node for node in result.after if node.custom and not node.is_provider and node.urn not in done)
+
     def as_data(self) -> dict[str, Any]:
         """The parts that are there, as JSON has them."""
         data: dict[str, Any] = {}
@@ -62,6 +79,8 @@ class Report:
             data["rules"] = [{"rule": name, "message": text, "source": source} for name, text, source in self.rules]
         if self.result is not None and self.result.failed:
             data["failed"] = [{"type": step.type, "name": step.name, "urn": step.urn, "operation": step.op} for step in self.result.failed]
+        if self.left:
+            data["left"] = [{"type": node.type, "name": node.name, "urn": node.urn} for node in self.left]
         if self.warnings:
             data["warnings"] = [{"message": item.message, "name": item.name, "urn": item.urn} for item in self.warnings]
         if self.trials:

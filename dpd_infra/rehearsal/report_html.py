@@ -45,7 +45,7 @@ inline-block; width: 16px; font-weight: 600 } footer { color: var(--soft);   fon
 solid var(--line); padding-top: 12px }
 """
 
-_LEAD = "A rehearsal of project {project}: the real Pulumi engine against a simulated account. Nothing was made."
+_LEAD = "A rehearsal of project {project}: the real Pulumi engine against a simulated account; nothing was made for real."
 _FOOT = "Written by <code>dpd rehearse</code>."
 _FOOT_OF_TIME = (
     " Times are not measured: each kind of resource has a duration, low to high; point at a bar to see where it was read. “Assumed” means "
@@ -209,7 +209,7 @@ def _tree(report: Report) -> str:
     graph = report.result.after if report.result.action != "destroy" else report.result.before
     if not graph.nodes:
         return ""
-    changes = _changes(report, report.result, graph)
+    changes = _changes(report, report.result)
     children: dict[str, list[Node]] = {}
     for node in graph:
         place = node.parent if node.parent in graph and graph[node.parent].type != STACK_TYPE else ""
@@ -218,14 +218,13 @@ def _tree(report: Report) -> str:
     return f"<h2>Resources</h2>{_nodes(children.get('', ()), children, changes, graph)}"
 
 
-def _changes(report: Report, result: RehearsalResult, graph: StateGraph) -> dict[str, str]:
+def _changes(report: Report, result: RehearsalResult) -> dict[str, str]:
     """What was done with each resource, by URN; of a failed `up` also what it did not come to."""
     changes = {step.urn: step.op for step in result.resources if step.type.startswith("pulumi:providers:") and step.op in _WORDS}
     bars = report.timeline.bars if report.timeline else ()
     changes |= {bar.node.urn: "failed" if bar.status == "failed" else bar.change for bar in bars}
     if not report.ok and result.action == "up":
-        left = (node for node in graph if node.urn not in changes and node.urn not in result.before)
-        changes |= {node.urn: _NOT_BEGUN for node in left if node.custom and not node.is_provider}
+        changes |= {node.urn: _NOT_BEGUN for node in report.left if node.urn not in changes}
     return changes
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -82,6 +83,24 @@ def test_after_an_interrupted_run_what_is_supposed_is_still_there(tmp_path: Path
     (state / "running").touch()  # what a run leaves that was killed
     result = rehearse(folder)
     assert result.exit_code == 0, result.output
+
+
+@pytest.mark.timeout(300)
+def test_an_up_that_fails_ends_with_what_was_done_what_is_left_and_what_was_warned_of(tmp_path: Path) -> None:
+    folder = project(tmp_path, Estate(network=True, control_plane=True).platform)
+    page = tmp_path / "report.html"
+    result = rehearse(folder, "--html", str(page), "--fail", "inference-operator-addon")
+    assert result.exit_code == 1
+    # The stack made in one go, without the add-on that failed, and the endpoint that waits for it.
+    (line,) = [line for line in result.stdout.splitlines() if line.startswith("up of dev:")]
+    assert re.search(r"up of dev: [1-9]\d* created, 1 failed, 0 unchanged", line)
+    assert "1 not begun: llama-70b-config; what was done stays done: the next `dpd rehearse dev` is the next `up`" in result.stdout
+    assert "Nothing was made." not in page.read_text(encoding="utf-8")
+    short = rehearse(folder, "--json", "--reset", world={"capacity": {"us-east-2a": {"ml.p5.48xlarge": 1}}})
+    assert short.exit_code == 1
+    (warned,) = json.loads(short.stdout)["warnings"]
+    assert warned["name"] == "inference-cluster-cluster"
+    assert "prefill has 0 of 1 ml.p5.48xlarge" in warned["message"] or "decode has 0 of 1 ml.p5.48xlarge" in warned["message"]
 
 
 def test_the_report_says_what_is_supposed(tmp_path: Path) -> None:
