@@ -19,7 +19,7 @@ from dpd_infra.spec.operator import OperatorFacts
 BEYOND_THE_MANIFEST = frozenset(
     {
         *("DPD005", "DPD021", "DPD023", "DPD122", "DPD123", "DPD128", "DPD210", "DPD413", "DPD422", "DPD423", "DPD443"),
-        *("DPD445", "DPD446", "DPD550", "DPD551", "DPD553", "DPD571", "DPD580", "DPD612", "DPD614"),
+        *("DPD445", "DPD446", "DPD454", "DPD550", "DPD551", "DPD553", "DPD571", "DPD580", "DPD612", "DPD614"),
     }
 )
 """Rules on an endpoint that read the stack file around it: its platform, its region, what it silences, what is to be worked out, how it is

@@ -134,6 +134,55 @@ def test_what_the_operators_role_may_not_do_is_said_where_this_platform_makes_th
     assert errors_and_warnings(stack(asks, platform("operator|adopt", True))).count("DPD446") == 0
 
 
+def alone(document: dict[str, Any]) -> None:
+    """Leave the dev stack its endpoints, for the operator of another stack."""
+    del document["dpd-infra:platform"]
+    document["dpd-infra:operator"] = {"addonVersion": "v1.4.0-eksbuild.1"}
+
+
+def there_already(document: dict[str, Any]) -> None:
+    """The operator is somebody else's."""
+    document["dpd-infra:platform"]["existing"] = {"operator": {"addonVersion": "v1.4.0-eksbuild.1"}}
+    document["dpd-infra:platform"].pop("operator", None)
+
+
+@pytest.mark.parametrize("owner", [alone, there_already, platform("operator|adopt", True)])
+@pytest.mark.parametrize(
+    ("setting", "value", "field", "said"),
+    # The actions are those of the guides on certificates, DNS and data capture.
+    [
+        ("tls", {"certificateArn": CERTIFICATE, "domainName": "llm.example.com"}, "certificateArns", "acm:GetCertificate"),
+        ("dns", {"hostedZoneId": "Z0123456789ABC"}, "hostedZoneIds", "route53:ChangeResourceRecordSets"),
+        ("dataCapture", {**CAPTURE, "s3Uri": "s3://captures/llm"}, "dataCaptureBuckets", "s3:PutObject"),
+        ("dataCapture", {**CAPTURE, "sagemakerEndpoint": {"enabled": True, "kmsKeyId": KEY}}, "dataCaptureKeyArns", "kms:GenerateDataKey"),
+        ("tls", {"outputS3Uri": "s3://ours/llm"}, "tlsBucket", "s3:PutObject"),
+    ],
+)
+def test_what_the_role_of_an_operator_elsewhere_needs_is_advised(owner: Edit, setting: str, value: object, field: str, said: str) -> None:
+    (found,) = [finding for finding in stack(owner, endpoint(setting, value)).findings if finding.rule == "DPD454"]
+    assert found.severity is Severity.ADVICE
+    assert said in found.what
+    assert f"dpd-infra:platform.operator ({field})" in found.fix
+    assert [finding for finding in stack(endpoint(setting, value)).findings if finding.rule == "DPD454"] == []
+
+
+def test_what_many_endpoints_need_of_an_operator_elsewhere_is_advised_once() -> None:
+    def edit(document: dict[str, Any]) -> None:
+        one = document["dpd-infra:endpoints"]["llama-70b"]
+        for number in range(7):
+            document["dpd-infra:endpoints"][f"llama-{number}"] = {**one, "dns": {"hostedZoneId": f"Z012345678{number}"}}
+
+    def quiet(document: dict[str, Any]) -> None:
+        document["dpd-infra:endpoints"]["llama-0"]["silence"] = [{"rule": "DPD454", "reason": "allowed by hand"}]
+
+    (found,) = [finding for finding in stack(alone, edit).findings if finding.rule == "DPD454"]
+    assert found.subject == "llama-0"
+    assert "6 other endpoints" in found.what
+    (next_one,) = [finding for finding in stack(alone, edit, quiet).findings if finding.rule == "DPD454"]
+    assert next_one.subject == "llama-1"
+    assert "5 other endpoints" in next_one.what
+
+
 @pytest.mark.parametrize(
     ("key", "given", "findings"),
     [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.pure.rules.kit import Case, Edit, colocated, endpoint, flag, more, put, raw, role, stack
+from tests.pure.rules.kit import Case, Edit, colocated, endpoint, flag, more, platform, put, raw, role, stack
 
 LIVENESS = "spec|worker|probes|livenessProbe"
 VOLUMES = "spec|kubernetes|volumes"
@@ -63,6 +63,11 @@ CASES = (
         "DPD446",
         stack(endpoint("tls|outputS3Uri", "s3://our-certificates/llm")),
         stack(endpoint("tls|outputS3Uri", "s3://hyperpod-tls-ours/llm")),
+    ),
+    Case(
+        "DPD454",
+        stack(platform("operator|adopt", True), endpoint("dns", {"hostedZoneId": "Z0123456789ABC"})),
+        stack(platform("operator|adopt", True), endpoint("tls|outputS3Uri", "s3://hyperpod-tls-ours/llm")),
     ),
     Case("DPD448", raw(scaled(1, activationTargetValue=2)), raw(scaled(0, activationTargetValue=2))),
     Case("DPD449", stack(endpoint("tags", {"aws:team": "a"})), stack(endpoint("tags", {"team": "a"}))),
