@@ -50,10 +50,28 @@ class Resource:
         return value
 
 
+def _read(fields: Any) -> Resource:
+    """A resource as the file has it. Raises `TypeError`."""
+    if not all(isinstance(fields[name], dict) for name in ("inputs", "outputs")):
+        raise TypeError(fields)
+    return Resource(**fields)
+
+
+class AccountDamaged(ValueError):
+    """The account's file is not what a rehearsal wrote; the message names it and the way out."""
+
+    def __init__(self, path: Path, why: str) -> None:
+        super().__init__(
+            f"{path} is damaged, so what the rehearsal made is not known ({why}): `dpd rehearse --reset` forgets the project's rehearsals "
+            "and begins with nothing"
+        )
+
+
 class SimulatedAccount:
     """An AWS account that lives in memory, and in the JSON file at `path` when one is given.
 
     `world` bounds it: quotas, capacity, what exists already. The account persists between runs, the world is what it was given this time.
+    Raises `AccountDamaged` where the file is not what an account wrote.
 
     `dependencies_preinstalled` says that HyperPod's dependency chart is already on every EKS cluster,
     `operator_preinstalled` that a new HyperPod cluster brings the inference operator's add-on (True), does not (False), or does if the
@@ -227,12 +245,19 @@ class SimulatedAccount:
             raise
 
     def _load(self, path: Path) -> None:
-        state = json.loads(path.read_text(encoding="utf-8"))
-        self._serial = state["serial"]
-        self.number, self.deployer = state.get("number", ACCOUNT_ID), state.get("deployer", "")
-        for fields in state["resources"]:
-            resource = Resource(**fields)
-            self._resources[(resource.type, resource.region, resource.cluster, resource.id)] = resource
+        try:
+            state = json.loads(path.read_text(encoding="utf-8"))
+            self._serial = int(state["serial"])
+            self.number, self.deployer = str(state.get("number", ACCOUNT_ID)), str(state.get("deployer", ""))
+            for fields in state["resources"]:
+                resource = _read(fields)
+                self._resources[(resource.type, resource.region, resource.cluster, resource.id)] = resource
+        except OSError as error:
+            raise AccountDamaged(path, error.strerror or str(error)) from None
+        except json.JSONDecodeError as error:
+            raise AccountDamaged(path, f"no JSON: {error}") from None
+        except (ValueError, TypeError, AttributeError, KeyError):
+            raise AccountDamaged(path, "JSON, but not an account") from None
 
     def _put_existing(self) -> None:
         from dpd_infra.rehearsal.world.existing import put_existing  # noqa: PLC0415 - it makes resources of this account

@@ -16,7 +16,7 @@ from pulumi.automation.events import EngineEvent
 from rich.console import Console
 
 from dpd_infra.rehearsal import SimulatedAccount
-from dpd_infra.rehearsal.account import Resource
+from dpd_infra.rehearsal.account import AccountDamaged, Resource
 from dpd_infra.rehearsal.channel import own_channel
 from dpd_infra.rehearsal.diff import Change, compare
 from dpd_infra.rehearsal.engine import Diagnostic, Outcome
@@ -228,3 +228,30 @@ def test_an_engine_on_the_port_of_one_that_is_gone_is_reached() -> None:
         with own_channel(f"127.0.0.1:{port}") as later:
             _ask(later)
         second.stop(0).wait()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        "[]",
+        "null",
+        '{"version": 1}',
+        '{"serial": null, "resources": []}',
+        '{"serial": 1, "resources": 1}',
+        '{"serial": 1, "resources": [[]]}',
+        '{"serial": 1, "resources": [{"type": "t"}]}',
+        '{"serial": 1, "resources": [{"type": "t", "id": "i", "inputs": [], "outputs": {}}]}',
+        '{"serial": 1, "resources": [{"type": [], "id": "i", "inputs": {}, "outputs": {}}]}',
+    ],
+)
+def test_a_damaged_account_is_one_report_with_its_file_and_the_way_out(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "account.json"
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(AccountDamaged) as raised:
+        SimulatedAccount(file)
+    assert str(file) in str(raised.value)
+    assert "`dpd rehearse --reset`" in str(raised.value)
+    assert "\n" not in str(raised.value)
+    assert file.read_text(encoding="utf-8") == text
