@@ -117,7 +117,10 @@ def check_bytes(
             checked.skipped.append(Note(file, 1, note))
             return checked
         checked.text = text
-        if _is_stack(path, text):
+        if not text.text.strip():
+            # A folder may hold one; named by itself, or at the end of a pipe, it is what a command left that failed.
+            checked.findings.append(_empty(file))
+        elif _is_stack(path, text):
             _check_stack(checked, operator)
         else:
             _check_manifests(checked, text, operator)
@@ -130,6 +133,14 @@ def check_bytes(
         checked.findings.append(unopened(str(error.filename or file), error))
     checked.findings.sort(key=lambda finding: (finding.line, finding.column, finding.rule))
     return checked
+
+
+def _empty(file: str) -> Finding:
+    """The finding on a text of nothing that was asked about by name."""
+    of_pipe = file == STDIN_NAME
+    what = "nothing came through standard input" if of_pipe else "the file is empty"
+    fix = "see that the command before the pipe succeeds (`set -o pipefail` in bash)" if of_pipe else "see that what writes it succeeds"
+    return Finding(SHAPE_RULE, Severity.ERROR, (), what, "Nothing was checked, which must not look like nothing was found.", fix, file=file)
 
 
 def unopened(file: str, error: OSError) -> Finding:

@@ -39,7 +39,26 @@ def test_a_file_that_cannot_be_read_is_one_error_with_its_place(dpd: Dpd, name: 
     assert line in {0, errors[0]["line"]}
 
 
-@pytest.mark.parametrize("text", ["", "\n\n", "# nothing\n", "---\n", "---\n---\n", "null\n", "~"])
+@pytest.mark.parametrize("text", ["", "\n\n", " \t\n", "\ufeff"])
+@pytest.mark.parametrize("name", ["-", "empty.yaml", "Pulumi.dev.yaml"])
+def test_nothing_where_something_was_named_does_not_look_good(dpd: Dpd, name: str, text: str) -> None:
+    if name != "-":
+        Path(name).write_text(text, encoding="utf-8")
+    run = dpd("check", name, "--json", stdin=text.encode())
+    (found,) = json.loads(run.out)["findings"]
+    assert (run.code, found["rule"], found["severity"]) == (1, "DPD000", "error")
+    assert found["file"] == ("<stdin>" if name == "-" else name)
+    plain = dpd("check", name, stdin=text.encode())
+    assert plain.code == 1
+    assert ("nothing came through standard input" if name == "-" else "the file is empty") in plain.out
+
+
+def test_a_file_of_nothing_in_a_folder_is_passed_over(dpd: Dpd) -> None:
+    Path("empty.yaml").write_text("")
+    assert dpd("check", ".").code == 0
+
+
+@pytest.mark.parametrize("text", ["# nothing\n", "---\n", "---\n---\n", "null\n", "~"])
 def test_a_file_of_nothing_is_said_to_hold_nothing(dpd: Dpd, text: str) -> None:
     Path("empty.yaml").write_text(text)
     run = dpd("check", "empty.yaml")
