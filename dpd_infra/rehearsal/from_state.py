@@ -49,14 +49,14 @@ class ExportedState:
 
     @classmethod
     def parse(cls, path: Path) -> ExportedState:
-        """Read an export of any stack. Raises `StateRefused`."""
+        """Read an export of any stack, or what the file backend (and `dpd rehearse --keep`) has of it. Raises `StateRefused`."""
         try:
             document = json.loads(path.read_text(encoding="utf-8"))
         except OSError as error:
             raise StateRefused(f"{path} cannot be read: {error.strerror or error}") from None
         except ValueError as error:
             raise StateRefused(f"{path} is no JSON: {error}") from None
-        deployment = document.get("deployment") if isinstance(document, dict) else None
+        deployment = _deployment(document)
         resources = deployment.get("resources") if isinstance(deployment, dict) else None
         urns = [str(item.get("urn")) if isinstance(item, dict) else "" for item in resources] if isinstance(resources, list) else []
         if not isinstance(deployment, dict) or not urns or not all(urn.count("::") > 1 for urn in urns):
@@ -99,6 +99,14 @@ class ExportedState:
             if item["urn"].endswith(principal_label(principal)) and principal not in stack_file
         ]
         return own[0] if len(own) == 1 else None
+
+
+def _deployment(document: Any) -> Any:
+    """The resources and what belongs to them, by an export's key or by those of a file backend."""
+    if not isinstance(document, dict):
+        return None
+    checkpoint = document.get("checkpoint")
+    return document.get("deployment") or (checkpoint.get("latest") if isinstance(checkpoint, dict) else None)
 
 
 def import_state(state: ExportedState, engine: Engine) -> None:

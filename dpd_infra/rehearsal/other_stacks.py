@@ -34,7 +34,7 @@ class ExportedStates:
 
     @classmethod
     def read(cls, paths: Iterable[Path], files: ProjectFiles) -> ExportedStates:
-        """Read files, and every JSON file of folders. Raises `StateRefused`."""
+        """Read files, and every JSON file of folders; of what `dpd rehearse --keep` wrote, the state. Raises `StateRefused`."""
         found: dict[tuple[str, str], tuple[Path, ExportedState]] = {}
         for path in _each(paths):
             state = ExportedState.parse(path)
@@ -72,12 +72,18 @@ class ExportedStates:
             import_state(self.own, engine)
 
 
+_KEPT = ("report.json", "account.json", "report.html")
+"""What `dpd rehearse --keep` writes beside the state."""
+
+
 def _each(paths: Iterable[Path]) -> Iterable[Path]:
     for path in paths:
         if not path.is_dir():
             yield path
             continue
         inside = sorted(path.glob("*.json"))
+        if all((path / name).is_file() for name in _KEPT):
+            inside = [file for file in inside if file.name not in _KEPT]
         if not inside:
             raise StateRefused(f"{path} has no JSON file: `pulumi stack export --file {path}/NAME.json` writes one")
         yield from inside

@@ -129,9 +129,13 @@ def everything() -> dict[str, Any]:
 @pytest.mark.timeout(300)
 def test_a_world_file_that_names_everything_needs_nothing_supposed(tmp_path: Path) -> None:
     folder = project(tmp_path, Estate(control_plane=True, cluster=True, operator=True).platform)
-    result = rehearse(folder, world=everything())
+    result = rehearse(folder, "--keep", str(tmp_path / "kept"), world=everything())
     assert result.exit_code == 0, result.output
     assert "supposed" not in result.output
+    # What was kept is the state that another rehearsal begins with.
+    again = rehearse(folder, "--from", str(tmp_path / "kept"), world=everything())
+    assert again.exit_code == 0, again.output
+    assert "up of dev: 0 changes" in again.stdout
 
 
 def test_everything_that_is_missing_is_one_report_with_its_place_and_what_to_write(tmp_path: Path) -> None:

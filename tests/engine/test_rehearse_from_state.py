@@ -71,6 +71,8 @@ def test_the_state_of_another_stack_is_refused(tmp_path: Path, urn: str, said: s
         "{}",
         '{"deployment": {"resources": []}}',
         '{"deployment": {"resources": [1]}}',
+        '{"checkpoint": {"latest": null}}',
+        '{"checkpoint": []}',
         '{"deployment": {"resources": [{}]}}',
         '{"deployment": {"resources": [{"urn": "urn"}]}}',
     ],
@@ -146,6 +148,26 @@ def test_a_stack_that_is_not_deployed_begins_with_nothing_where_it_refers_to_the
     assert [(state.project, state.stack) for state in read.others] == [("base", "prod")]
     with pytest.raises(StateRefused, match=r"not of dev of project shop; nor do Pulumi\.dev\.yaml and its program name base/prod"):
         ExportedStates.read(given, files_of(tmp_path / "silent"))
+
+
+def test_what_a_rehearsal_kept_is_a_state_like_an_export(tmp_path: Path) -> None:
+    files = files_of(tmp_path / "project")
+    kept = tmp_path / "kept"
+    kept.mkdir()
+    resources = [resource("urn:pulumi:dev::shop::aws:s3/bucket:Bucket::b")]
+    # The file backend's form (pulumi apitype VersionedCheckpoint).
+    document = {"version": 3, "checkpoint": {"stack": "organization/shop/dev", "latest": {"manifest": {}, "resources": resources}}}
+    (kept / "state.json").write_text(json.dumps(document), encoding="utf-8")
+    for name in ("account.json", "report.json", "report.html"):
+        (kept / name).write_text("{}", encoding="utf-8")
+    for path in (kept, kept / "state.json"):
+        own = ExportedStates.read([path], files).own
+        assert own is not None
+        assert own.resources == resources
+        assert own.document["deployment"]["resources"] == resources
+    (kept / "report.html").unlink()
+    with pytest.raises(StateRefused, match=r"account\.json is no state"):
+        ExportedStates.read([kept], files)
 
 
 def test_two_states_of_one_stack_and_a_folder_without_any_are_refused(tmp_path: Path) -> None:
