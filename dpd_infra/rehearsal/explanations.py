@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dpd_infra.catalog.sources import CLI_TROUBLESHOOTING, Source
 from dpd_infra.rehearsal.account import SimulatedAccount
 from dpd_infra.rehearsal.aws import base
 from dpd_infra.rehearsal.engine import Engine, Outcome
+from dpd_infra.rehearsal.state_graph import StateGraph
 from dpd_infra.rehearsal.urn import name_of, type_of
 
 PAGE = "docs/troubleshooting.md"
@@ -41,16 +42,21 @@ class Explanation:
         return f"{PAGE}#{re.sub(r'[^a-z0-9 -]', '', self.symptom.lower()).replace(' ', '-')}"
 
 
+_CONTROL_PLANE = "`controlPlane: {protect: false, deletionProtection: false}`"
+_CLUSTER = "`cluster: {protect: false}`"
+_MODEL_STORE = "`modelStore: {protect: false}`"
+_IF_YOU_MEAN_IT = "If you mean it, step 1: in the stack file, "
+_IN_PYTHON = "A program that makes the pieces itself says the same in their specs."
+
 PROTECTED = Explanation(
     "A destroy is refused because something is protected",
-    "EKS, its key, the HyperPod cluster and a model store's bucket are protected: an operation that would delete them stops before "
-    "anything is touched.",
+    "EKS, its key, the HyperPod cluster and a model store's bucket are protected where the stack makes them: an operation that would "
+    "delete them stops before anything is touched.",
     (
         "If you did not mean to delete them, undo the edit; do not follow the hint to `pulumi state unprotect`.",
         (
-            "If you mean it, step 1: in the stack file, `controlPlane: {protect: false, deletionProtection: false}` and "
-            "`cluster: {protect: false}`; where there is a model store, `modelStore: {protect: false}` too. A program that makes the "
-            "pieces itself says the same in their specs."
+            f"{_IF_YOU_MEAN_IT}for each of these that the stack makes itself: {_CONTROL_PLANE}, {_CLUSTER}, {_MODEL_STORE}; nothing for "
+            f"what stands under `existing`, which is not deleted either. {_IN_PYTHON}"
         ),
         "$ pulumi up",
         "Step 2:",
@@ -198,6 +204,8 @@ def explain(message: str, outcome: Outcome | None = None, engine: Engine | None 
         if re.search(pattern, message):
             if explanation is EXISTS and engine is not None:
                 return _with_import(explanation, failed, engine)
+            if explanation is PROTECTED and engine is not None:
+                return _with_what_is_protected(engine)
             if explanation is OTHER_STACK:
                 return _with_stack(explanation, message, engine)
             return explanation
@@ -207,6 +215,24 @@ def explain(message: str, outcome: Outcome | None = None, engine: Engine | None 
 def _is_custom_resource(urn: str) -> bool:
     group = type_of(urn).removeprefix("kubernetes:").partition("/")[0]
     return type_of(urn).startswith("kubernetes:") and "." in group and not group.endswith(".k8s.io") and group != "helm.sh"
+
+
+def _with_what_is_protected(engine: Engine) -> Explanation:
+    """The way out with the keys for what the stack has; all of them where nothing is known of it."""
+    graph = StateGraph.of(engine.checkpoint.resources)
+    guarded = [node for node in graph if node.protect or node.inputs.get("deletionProtection") is True]
+    keys = dict.fromkeys(_PROTECT_KEYS.get(node.component, "") for node in guarded)
+    own = [node.name for node in guarded if node.component not in _PROTECT_KEYS]
+    steps = [f"{_IF_YOU_MEAN_IT}{' and '.join(filter(None, keys))}. {_IN_PYTHON}"] if any(keys) else []
+    steps += [f"If you mean it{', too' if steps else ''}: in your program, `protect=False` for {', '.join(own)}."] if own else []
+    if not steps:
+        return PROTECTED
+    first, _, *rest = PROTECTED.way_out
+    return replace(PROTECTED, way_out=(first, *steps, *rest))
+
+
+_PROTECT_KEYS = {"ControlPlane": _CONTROL_PLANE, "HyperPodCluster": _CLUSTER, "ModelStore": _MODEL_STORE}
+"""What lets go of a component, as the stack file says it."""
 
 
 def _with_stack(explanation: Explanation, message: str, engine: Engine | None) -> Explanation:

@@ -127,6 +127,25 @@ def everything() -> dict[str, Any]:
 
 
 @pytest.mark.timeout(300)
+def test_a_refused_destroy_advises_only_what_the_stack_has_and_the_advice_leads_out(tmp_path: Path) -> None:
+    platform = Estate(network=True, control_plane=True).platform
+    folder = project(tmp_path, platform)
+    assert rehearse(folder).exit_code == 0
+    refused = rehearse(folder, "--destroy", "--json")
+    assert refused.exit_code == 1
+    told = " ".join(json.loads(refused.stdout)["explanation"]["wayOut"])
+    assert "controlPlane" not in told
+    assert "modelStore" not in told
+    # What it says, word for word.
+    (key,) = re.findall(r"`(\w+: {.*?})`", told)
+    assert key == "cluster: {protect: false}"
+    platform["cluster"] = platform.get("cluster", {}) | yaml.safe_load(key)["cluster"]
+    project(folder, platform)
+    assert rehearse(folder).exit_code == 0
+    assert rehearse(folder, "--destroy").exit_code == 0
+
+
+@pytest.mark.timeout(300)
 def test_a_world_file_that_names_everything_needs_nothing_supposed(tmp_path: Path) -> None:
     folder = project(tmp_path, Estate(control_plane=True, cluster=True, operator=True).platform)
     result = rehearse(folder, "--keep", str(tmp_path / "kept"), world=everything())
