@@ -191,10 +191,10 @@ def _stack_manifests(path: pathlib.Path) -> Iterator[FoundEndpoint]:
 
     config = read_stack_file(path).config
     endpoints, platform = config.get(_ENDPOINTS), config.get("dpd-infra:platform")
-    if not isinstance(endpoints, dict) or not endpoints:
-        raise NotSizedError(f"{path} has no endpoints")
+    if endpoints is not None and not isinstance(endpoints, dict):
+        raise NotSizedError(f"{_ENDPOINTS} of {path} is no mapping of names to endpoints; dpd check says more")
     groups = platform.get("instanceGroups") if isinstance(platform, dict) else None
-    for name, entry in endpoints.items():
+    for name, entry in (endpoints or {}).items():
         spec, findings = build(EndpointSpec, entry, ("config", _ENDPOINTS, str(name)), str(name))
         if spec is None:
             raise NotSizedError(f"endpoint {name} is not valid ({findings[0].what}); dpd check says more")

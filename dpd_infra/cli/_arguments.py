@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from math import isfinite
 from typing import NoReturn
 
 WRONG_USAGE = 2
@@ -19,3 +20,44 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """End with exit code 2."""
         raise UsageError(f"{message}; see {self.prog} --help")
+
+
+def number(text: str) -> float:
+    """A finite number for argparse."""
+    value = float(text)
+    if not isfinite(value):
+        raise ValueError(text)
+    return value
+
+
+def above_zero(text: str) -> float:
+    """A finite number above 0 for argparse."""
+    if (value := number(text)) <= 0:
+        raise argparse.ArgumentTypeError(f"{text} is not above 0")
+    return value
+
+
+def one_or_more(text: str) -> int:
+    """A count of 1 or more for argparse."""
+    return int(_no_less(int(text), 1, text))
+
+
+def none_or_more(text: str) -> int:
+    """A count of 0 or more for argparse."""
+    return int(_no_less(int(text), 0, text))
+
+
+def length(text: str) -> float:
+    """A number of tokens for argparse: a mean, 1 or more."""
+    return _no_less(number(text), 1, text)
+
+
+def spread(text: str) -> float:
+    """A finite number of 0 or more for argparse."""
+    return _no_less(number(text), 0, text)
+
+
+def _no_less(value: float, least: int, text: str) -> float:
+    if value < least:
+        raise argparse.ArgumentTypeError(f"{text} is less than {least}")
+    return value

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import argparse
 import pathlib
-from math import isfinite
+from contextlib import contextmanager
+from math import inf
 from typing import TYPE_CHECKING
 
 from dpd_infra.catalog.instance_types import INSTANCE_TYPES, InstanceType, instance_type
 from dpd_infra.catalog.models import KvFormat, ModelShape, find_model, model_names
 from dpd_infra.catalog.prices import DEFAULT_PRICES, MOST_PER_HOUR, PriceList
 from dpd_infra.catalog.sources import Source
-from dpd_infra.cli._arguments import Parser, UsageError
+from dpd_infra.cli._arguments import Parser, UsageError, above_zero, length, none_or_more, number, one_or_more, spread
 from dpd_infra.plan.sizing.auto import Autos
 from dpd_infra.plan.sizing.workload import ArrivalProcess, Lengths, Workload
 from dpd_infra.sizing import Changes, NotSizedError, SizedEndpoint, manifests, plain_serving, sized_endpoint
@@ -24,17 +25,9 @@ if TYPE_CHECKING:
 AUTO = "auto"
 
 
-def number(text: str) -> float:
-    """A finite number for argparse."""
-    value = float(text)
-    if not isfinite(value):
-        raise ValueError(text)
-    return value
-
-
 def count_or_auto(text: str) -> int | str:
-    """A count for argparse, or `auto`."""
-    return AUTO if text == AUTO else int(text)
+    """A count of 1 or more for argparse, or `auto`."""
+    return AUTO if text == AUTO else one_or_more(text)
 
 
 def parser(prog: str, summary: str) -> Parser:
@@ -56,29 +49,29 @@ def _add_serving(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--model", metavar="NAME", help="a model of the catalog, or anything together with --config")
     group.add_argument("--config", metavar="FILE", help="the model's Hugging Face config.json")
     group.add_argument("--instance-type", metavar="TYPE", help="ml.p5.48xlarge, …")
-    group.add_argument("--tensor-parallel-size", type=int, metavar="N")
-    group.add_argument("--max-model-len", type=int, metavar="TOKENS")
+    group.add_argument("--tensor-parallel-size", type=one_or_more, metavar="N")
+    group.add_argument("--max-model-len", type=one_or_more, metavar="TOKENS")
     group.add_argument("--gpu-memory-utilization", metavar="SHARE|auto", help="of both roles")
     group.add_argument("--pd-buffer-bytes", metavar="BYTES|auto", help="PD_BUFFER_SIZE")
     group.add_argument("--prefillers", type=count_or_auto, metavar="N|auto")
     group.add_argument("--decoders", type=count_or_auto, metavar="N|auto")
     group.add_argument("--prefill-max-num-seqs", type=count_or_auto, metavar="N|auto")
     group.add_argument("--decode-max-num-seqs", type=count_or_auto, metavar="N|auto")
-    group.add_argument("--max-num-batched-tokens", type=int, metavar="TOKENS")
+    group.add_argument("--max-num-batched-tokens", type=one_or_more, metavar="TOKENS")
     group.add_argument("--kv-cache-dtype", choices=[each.value for each in KvFormat])
 
 
 def _add_load(group: argparse._ArgumentGroup) -> None:
-    group.add_argument("--rate", type=number, metavar="N", help="requests a second")
-    group.add_argument("--concurrency", type=int, metavar="N", help="users who each wait for their answer")
-    group.add_argument("--input-tokens", type=number, metavar="MEAN", help="mean prompt")
-    group.add_argument("--output-tokens", type=number, metavar="MEAN", help="mean answer")
-    group.add_argument("--variation", type=number, default=0.0, metavar="CV", help="standard deviation over mean of prompts (log-normal)")
+    group.add_argument("--rate", type=above_zero, metavar="N", help="requests a second")
+    group.add_argument("--concurrency", type=one_or_more, metavar="N", help="users who each wait for their answer")
+    group.add_argument("--input-tokens", type=length, metavar="MEAN", help="mean prompt")
+    group.add_argument("--output-tokens", type=length, metavar="MEAN", help="mean answer")
+    group.add_argument("--variation", type=spread, default=0.0, metavar="CV", help="standard deviation over mean of prompts (log-normal)")
     group.add_argument("--input-percentiles", metavar="50:2000,90:8000", help="prompts by percentiles")
     group.add_argument("--output-percentiles", metavar="50:200,90:800", help="answers by percentiles")
     group.add_argument("--trace", metavar="FILE", help="lengths of real requests: JSON lines, CSV or one number a line")
     group.add_argument("--arrivals", choices=[each.value for each in ArrivalProcess], default=ArrivalProcess.POISSON.value)
-    group.add_argument("--shared-prefix-tokens", type=int, default=0, metavar="TOKENS", help="tokens that all prompts begin with")
+    group.add_argument("--shared-prefix-tokens", type=none_or_more, default=0, metavar="TOKENS", help="tokens that all prompts begin with")
     group.add_argument("--offline", action="store_true", help="a batch job: only throughput counts")
     group.add_argument("--no-streaming", action="store_true", help="answers are read when they are complete")
     group.add_argument("--ttft-first", action="store_true", help="the first token matters more than the flow after it")
@@ -117,7 +110,12 @@ def needed(endpoint: SizedEndpoint) -> Workload:
 
 
 def workload(given: argparse.Namespace) -> Workload | None:
-    """The load that is asked about; None where none is given. Raises `UsageError` for half a load."""
+    """The load that is asked about; None where none is given. Raises `UsageError` for half a load, and for one that cannot be."""
+    with _wrong_usage():
+        return _workload(given)
+
+
+def _workload(given: argparse.Namespace) -> Workload | None:
     prompts = _lengths(given.input_tokens, given.input_percentiles, given.variation, "input")
     answers = _lengths(given.output_tokens, given.output_percentiles, 0.0, "output")
     if given.trace is not None:
@@ -146,8 +144,9 @@ def workload(given: argparse.Namespace) -> Workload | None:
 
 
 def prices(given: argparse.Namespace) -> PriceList:
-    """The prices that are given, by file and by option. Raises `UsageError` or ValueError for what is no price."""
-    found = PriceList.from_file(pathlib.Path(given.prices)) if given.prices else DEFAULT_PRICES
+    """The prices that are given, by file and by option. Raises `UsageError` for what is no price."""
+    with _wrong_usage():
+        found = PriceList.from_file(pathlib.Path(given.prices)) if given.prices else DEFAULT_PRICES
     said: dict[str, float] = {}
     for entry in given.price:
         name, _, price = entry.partition("=")
@@ -181,7 +180,7 @@ def _changes(given: argparse.Namespace) -> Changes:
         instance=_instance(given.instance_type),
         tensor_parallel_size=given.tensor_parallel_size,
         max_model_len=given.max_model_len,
-        gpu_memory_utilization=_number(share, "--gpu-memory-utilization") if share not in (None, AUTO) else None,
+        gpu_memory_utilization=_number(share, "--gpu-memory-utilization", most=1) if share not in (None, AUTO) else None,
         pd_buffer_bytes=int(_number(buffer, "--pd-buffer-bytes")) if buffer not in (None, AUTO) else None,
         prefillers=count(given.prefillers),
         decoders=count(given.decoders),
@@ -204,7 +203,8 @@ def _model(given: argparse.Namespace) -> ModelShape | None:
     if given.config is not None:
         from dpd_infra.plan.sizing.model_config import read_model_config
 
-        return read_model_config(pathlib.Path(given.config), given.model or "")
+        with _wrong_usage():
+            return read_model_config(pathlib.Path(given.config), given.model or "")
     if given.model is None:
         return None
     found = find_model(given.model)
@@ -223,6 +223,19 @@ def _instance(name: str | None) -> InstanceType | None:
     return found
 
 
+@contextmanager
+def _wrong_usage() -> Iterator[None]:
+    """What an option says, or the file that it names holds, is the call's mistake."""
+    try:
+        yield
+    except UsageError:
+        raise
+    except OSError as error:
+        raise UsageError(f"{error.filename}: {(error.strerror or str(error)).lower()}") from error
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+
+
 def _lengths(mean: float | None, percentiles: str | None, variation: float, which: str) -> Lengths | None:
     if mean is not None and percentiles is not None:
         raise UsageError(f"--{which}-tokens and --{which}-percentiles exclude each other")
@@ -235,11 +248,14 @@ def _lengths(mean: float | None, percentiles: str | None, variation: float, whic
     return Lengths.of_mean(mean, variation) if mean is not None else None
 
 
-def _number(text: str, option: str) -> float:
+def _number(text: str, option: str, most: float = inf) -> float:
     try:
-        return number(text)
+        value = number(text)
     except ValueError as error:
         raise UsageError(f"{option} {text}: neither a number nor {AUTO}") from error
+    if not 0 < value <= most:
+        raise UsageError(f"{option} {text}: a number above 0{f', and at most {most}' if most < inf else ''}, or {AUTO}")
+    return value
 
 
 __all__ = ["NotSizedError", "Parser", "UsageError", "endpoints", "needed", "parser", "prices", "unreadable", "workload"]

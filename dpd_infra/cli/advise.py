@@ -7,8 +7,8 @@ import pathlib
 import sys
 from collections.abc import Sequence
 
-from dpd_infra.cli._arguments import WRONG_USAGE, UsageError
-from dpd_infra.cli._load_options import endpoints, needed, number, parser, prices, unreadable, workload
+from dpd_infra.cli._arguments import WRONG_USAGE, UsageError, above_zero, none_or_more, one_or_more
+from dpd_infra.cli._load_options import endpoints, needed, parser, prices, unreadable, workload
 from dpd_infra.plan.advice.advise import Question, advise
 from dpd_infra.plan.advice.counterfactual import Targets
 from dpd_infra.plan.advice.plot import plot_svg
@@ -23,11 +23,11 @@ SUMMARY = "Say whether to disaggregate.\n\nUnder a load, with the same GPUs colo
 def main(arguments: Sequence[str]) -> int:
     """Run `dpd advise`; the exit code: 1 where there is no advice on an endpoint, 2 for wrong usage. The verdict is no exit code."""
     options = parser("dpd advise", SUMMARY)
-    options.add_argument("--nodes", type=int, metavar="N", help="nodes there are, in place of those of FILE")
-    options.add_argument("--ttft-target", type=number, metavar="SECONDS", help="what counts as served")
-    options.add_argument("--tpot-target", type=number, metavar="SECONDS", help="what counts as served")
+    options.add_argument("--nodes", type=one_or_more, metavar="N", help="nodes there are, in place of those of FILE")
+    options.add_argument("--ttft-target", type=above_zero, metavar="SECONDS", help="what counts as served")
+    options.add_argument("--tpot-target", type=above_zero, metavar="SECONDS", help="what counts as served")
     options.add_argument("--sessions", action="store_true", help="requests of a conversation carry a session id")
-    options.add_argument("--requests", type=whole_number, default=2000, metavar="N", help="requests to simulate, 0 for none (2000)")
+    options.add_argument("--requests", type=none_or_more, default=2000, metavar="N", help="requests to simulate, 0 for none (2000)")
     options.add_argument("--seed", type=int, default=0, metavar="N", help="of the simulation (0)")
     options.add_argument("--no-library", action="store_true", help="do not ask AIConfigurator where it is installed (ten seconds)")
     options.add_argument("--plot", metavar="FILE.svg", help="write the plot over thresholds")
@@ -70,14 +70,6 @@ def main(arguments: Sequence[str]) -> int:
     else:
         print("\n\n".join(advice_text(name, advice) for name, advice in found.items()))
     return 0
-
-
-def whole_number(text: str) -> int:
-    """A count for argparse: 0 or more."""
-    count = int(text)
-    if count < 0:
-        raise ValueError(text)
-    return count
 
 
 def _write_plots(path: pathlib.Path, found: dict[str, ThresholdAdvice]) -> None:

@@ -49,14 +49,19 @@ def command(
 
 def _estate(cluster: str | None, region: str | None, profile: str | None, terraform: Path | None, *, as_json: bool) -> LiveEstate:
     if terraform is not None:
-        from dpd_infra.ops.terraform_state import from_terraform
+        from dpd_infra.ops.terraform_state import STATE_VERSION, from_terraform
 
         try:
             state = json_format.loads(existing_file(terraform, as_json=as_json).read_text(encoding="utf-8"))
         except ValueError as error:
-            fail(f"{terraform} is not JSON: {error}", as_json=as_json)
+            fail(f"{terraform} is not JSON: {error}", as_json=as_json, code=WRONG_USAGE)
+        except OSError as error:
+            fail(f"{terraform} cannot be read: {(error.strerror or str(error)).lower()}", as_json=as_json, code=WRONG_USAGE)
         if not isinstance(state, dict):
-            fail(f"{terraform} is no Terraform state: not an object", as_json=as_json)
+            fail(f"{terraform} is no Terraform state: not an object", as_json=as_json, code=WRONG_USAGE)
+        if state.get("version") != STATE_VERSION:
+            what = f"{terraform} is no Terraform state of version {STATE_VERSION}: version {state.get('version')!r}"
+            fail(what, as_json=as_json, code=WRONG_USAGE)
         return from_terraform(state, cluster)
     if cluster is None:
         fail("name a HyperPod cluster, or a Terraform state file with --terraform", as_json=as_json, code=WRONG_USAGE)

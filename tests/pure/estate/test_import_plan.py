@@ -244,7 +244,14 @@ def test_json_writes_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("text", "code", "said"),
-    [("{", 1, "is not JSON"), ("[]", 1, "not an object"), ('{"version": 3}', 1, "version 4")],
+    [
+        ("{", 2, "is not JSON"),
+        ("root:x:0:0:root:/root:/bin/bash\n", 2, "is not JSON"),
+        ("[]", 2, "not an object"),
+        ('{"version": 3}', 2, "version 4"),
+        # A state it is, and what is looked for is not in it.
+        ('{"version": 4}', 1, "holds no awscc_sagemaker_cluster"),
+    ],
 )
 def test_a_file_that_is_no_state_is_one_line(text: str, code: int, said: str, tmp_path: Path) -> None:
     state = tmp_path / "x.tfstate"

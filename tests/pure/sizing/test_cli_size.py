@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from dpd_infra.cli.advise import main as advise
 from dpd_infra.cli.size import main
 from dpd_infra.plan.sizing.report import size_endpoint
 from dpd_infra.plan.sizing.text import short_form
@@ -174,20 +176,32 @@ def test_a_trace_gives_the_lengths(tmp_path: Path, capsys: pytest.CaptureFixture
         (["--model", "Llama-3.3-70B", "--instance-type", "ml.c5.4xlarge"], 2, "knows no GPUs of 'ml.c5.4xlarge'"),
         ([*PLAIN, "--rate", "3"], 2, "a load has prompts and answers"),
         ([*PLAIN, "--input-tokens", "100", "--output-tokens", "10"], 2, "--rate or --concurrency"),
-        ([*PLAIN, "--rate", "1", "--concurrency", "1", "--input-tokens", "9", "--output-tokens", "9"], 1, "either requests_per_second or"),
+        ([*PLAIN, "--rate", "1", "--concurrency", "1", "--input-tokens", "9", "--output-tokens", "9"], 2, "either requests_per_second or"),
         ([*PLAIN, "--input-tokens", "9", "--input-percentiles", "50:9"], 2, "exclude each other"),
         ([*PLAIN, "--rate", "1", "--input-percentiles", "fifty", "--output-tokens", "9"], 2, "write 50:2000,90:8000"),
         ([*PLAIN, "--price", "sixty"], 2, "write TYPE=USD"),
         ([*PLAIN, "--pd-buffer-bytes", "much"], 2, "neither a number nor auto"),
         ([*PLAIN, "--tensor-parallel-size", "3"], 1, "attention heads are not divisible by 3"),
         ([*PLAIN, "--no-such-option"], 2, "unrecognized arguments"),
-        ([*PLAIN, "--prefillers", "0"], 1, "prefillers is 0, and must be at least 1"),
-        ([*PLAIN, "--gpu-memory-utilization", "0"], 1, "gpu_memory_utilization is 0"),
-        ([*PLAIN, "--pd-buffer-bytes", "-1"], 1, "pd_buffer_bytes is -1"),
+        ([*PLAIN, "--prefillers", "0"], 2, "argument --prefillers: 0 is less than 1"),
+        ([*PLAIN, "--gpu-memory-utilization", "0"], 2, "--gpu-memory-utilization 0: a number above 0, and at most 1"),
+        ([*PLAIN, "--pd-buffer-bytes", "-1"], 2, "--pd-buffer-bytes -1: a number above 0"),
         ([*PLAIN, "--rate", "nan"], 2, "argument --rate"),
         ([*PLAIN, "--rate", "1", "--input-tokens", "inf", "--output-tokens", "9"], 2, "argument --input-tokens"),
-        ([*PLAIN, "--rate", "1", "--input-tokens", "9", "--variation", "99", "--output-tokens", "9"], 1, "variation at most 10"),
-        ([*PLAIN, "--rate", "1", "--input-percentiles", "50:nan", "--output-tokens", "9"], 1, "a length is finite"),
+        ([*PLAIN, "--rate", "1", "--input-tokens", "9", "--variation", "99", "--output-tokens", "9"], 2, "variation at most 10"),
+        ([*PLAIN, "--rate", "1", "--input-percentiles", "50:nan", "--output-tokens", "9"], 2, "a length is finite"),
+        ([*PLAIN, "--rate", "1", "--input-percentiles", "90:10,50:2000", "--output-tokens", "9"], 2, "a higher percentile"),
+        ([*PLAIN, "--rate", "-5"], 2, "argument --rate: -5 is not above 0"),
+        ([*PLAIN, "--rate", "0"], 2, "argument --rate: 0 is not above 0"),
+        ([*PLAIN, "--rate", "1", "--input-tokens", "-9", "--output-tokens", "9"], 2, "argument --input-tokens: -9 is less than 1"),
+        ([*PLAIN, "--concurrency", "0"], 2, "argument --concurrency: 0 is less than 1"),
+        ([*PLAIN, "--shared-prefix-tokens", "-1"], 2, "argument --shared-prefix-tokens: -1 is less than 0"),
+        ([*PLAIN, "--tensor-parallel-size", "0"], 2, "argument --tensor-parallel-size: 0 is less than 1"),
+        ([*PLAIN, "--gpu-memory-utilization", "7"], 2, "at most 1"),
+        ([*PLAIN, "--rate", "1", "--trace", "/dev/null"], 2, "the trace is empty"),
+        ([*PLAIN, "--rate", "1", "--trace", "nowhere.csv"], 2, "nowhere.csv: no such file"),
+        ([*PLAIN, "--prices", "nowhere.yaml"], 2, "nowhere.yaml: no such file"),
+        (["--config", "nowhere.json", "--instance-type", "ml.p5.48xlarge"], 2, "nowhere.json: no such file"),
         ([str(PROD), "--endpoint", "other"], 2, "has no endpoint 'other'"),
     ],
 )
@@ -217,6 +231,24 @@ def test_what_cannot_be_sized_says_what_is_missing(edit: tuple[str, str], messag
     _, manifest, *_ = next(iter(manifests(path)))
     with pytest.raises(NotSizedError, match=message):
         sized_endpoint("llama", manifest)
+
+
+@pytest.mark.parametrize("command", [main, advise])
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("Pulumi.dev.yaml", "config:\n  aws:region: us-east-2\n"),
+        ("Pulumi.dev.yaml", "config:\n  dpd-infra:endpoints: {}\n"),
+        ("web.yaml", "apiVersion: v1\nkind: Service\nmetadata: {name: web}\n"),
+    ],
+)
+def test_a_file_without_an_endpoint_is_a_wrong_call_of_both_commands(
+    command: Callable[[list[str]], int], name: str, text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / name
+    path.write_text(text)
+    assert command([str(path)]) == 2
+    assert capsys.readouterr().err == f"dpd: {path} has no endpoint\n"
 
 
 def test_a_stack_file_that_is_not_valid_points_to_dpd_check(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
