@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
 
-from dpd_infra.cli._output import FAILED, WRONG_USAGE, fail, print_json, refuse
+from dpd_infra.cli._output import FAILED, WRONG_USAGE, existing_file, fail, print_json, refuse
 from dpd_infra.spec.finding import Finding
 from dpd_infra.spec.yaml_source import load_document
 from dpd_infra.stack import StackSpec
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from dpd_infra.rehearsal import Failure, Rehearsal, RehearsalFailed
     from dpd_infra.rehearsal.engine import Action, Outcome, Step
     from dpd_infra.rehearsal.faults import Trial
+    from dpd_infra.rehearsal.kill_drill import Recovery
     from dpd_infra.rehearsal.progress import ProgressDisplay
     from dpd_infra.rehearsal.report import Report
     from dpd_infra.rehearsal.world import World
@@ -88,6 +89,8 @@ def _world(asked: Asked) -> tuple[World, tuple[str, ...]]:
     from dpd_infra.rehearsal.suppose import placed, suppose
     from dpd_infra.rehearsal.world import World, WorldRefused
 
+    if asked.world is not None:
+        existing_file(asked.world, as_json=asked.as_json)
     try:
         world = World.read(asked.world) if asked.world is not None else World.default()
     except WorldRefused as refused:
@@ -240,10 +243,18 @@ def _kill(asked: Asked, rehearsal: Rehearsal) -> Report:
     assert asked.kill_at is not None  # noqa: S101 - who calls has looked
     with rehearsal.session() as session, scratch(session, empty=False) as one, scratch(session, empty=False) as other:
         recovery = kill(one, other, asked.kill_at, asked.action)
-    notes = ()
-    if not recovery.fired:
-        notes = (f"this {asked.action} has {recovery.operations} operations; begin with nothing by --reset, or name a smaller number",)
-    return _report(asked, ok=recovery.ok, action="kill", recovery=recovery, notes=notes)
+    if recovery.too_late:
+        fail(f"{recovery.misses}; {_what_can_be_killed(asked, recovery)}", as_json=asked.as_json, code=WRONG_USAGE)
+    return _report(asked, ok=recovery.ok, action="kill", recovery=recovery)
+
+
+def _what_can_be_killed(asked: Asked, recovery: Recovery) -> str:
+    """What to ask for instead of more operations than there are."""
+    smaller = f"name a number from 0 to {recovery.operations}" if recovery.operations else ""
+    if asked.action == "destroy":
+        return smaller or f"`dpd rehearse {asked.stack}` makes something that can be destroyed"
+    anew = "" if asked.exported else "`--reset` begins with nothing, so that everything is to be made"
+    return ", or ".join(filter(None, (smaller, anew))) or "there is nothing to be changed, and so nothing to be killed"
 
 
 def _report(asked: Asked, *, ok: bool, action: str | None = None, **parts: Any) -> Report:

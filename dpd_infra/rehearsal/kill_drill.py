@@ -22,7 +22,7 @@ class Recovery:
     killed_after: int
     """Operations that the account had done."""
     fired: bool
-    """False where the operation was over before so many."""
+    """False where the operation was over before so many, or fails without being killed."""
     pending: tuple[Pending, ...]
     """What was under way."""
     commands: tuple[str, ...]
@@ -33,13 +33,22 @@ class Recovery:
     """Operations that the account did in all, the recovery included."""
     notes: tuple[str, ...] = ()
     """What came before the commands."""
+    too_late: bool = False
+    """Whether the operation went well and was over before so many."""
 
     @property
     def ok(self) -> bool:
         """Whether the stack came to rest, with nothing made twice and nothing lost."""
         return self.fired and not self.problems
 
+    @property
+    def misses(self) -> str:
+        """How many operations there are, where they are fewer than were asked for."""
+        count = f"{self.operations} operation{'' if self.operations == 1 else 's'}"
+        return f"{_TOO_LATE}: this {self.action} has {count}" if self.too_late else ""
 
+
+_TOO_LATE = "the engine was done before it could be killed"
 _TORN = (
     "the kill tore the state file or what the backend keeps beside it, as it can with a backend in local files. That was put right first: "
     "the backup put back (cp .pulumi/stacks/PROJECT/STACK.json.bak .pulumi/stacks/PROJECT/STACK.json) where the state was torn, and a torn "
@@ -54,11 +63,12 @@ def kill(stack: Scratch, reference: Scratch, after: int, action: Action = "up") 
     """
     killed = stack.run(action, kill_after=after)
     lost = partial(Recovery, action, after, fired=False, pending=(), commands=())
-    if not killed.killed:
-        return lost(problems=("the engine was done before it could be killed",), operations=len(stack.account.journal))
-    whole = reference.run(action)
+    if not killed.killed and killed.error is None:
+        return lost(problems=(_TOO_LATE,), operations=len(stack.account.journal), too_late=True)
+    whole = reference.run(action) if killed.killed else killed
     if whole.error is not None:
-        return lost(problems=(f"the {action} fails without being killed: {failure_message(whole)}",))
+        done = len(reference.account.journal if killed.killed else stack.account.journal)
+        return lost(problems=(f"the {action} fails without being killed: {failure_message(whole)}",), operations=done)
     restored = stack.checkpoint.restore()
     pending = stack.checkpoint.pending
     commands = recovery_commands(stack, pending, action)

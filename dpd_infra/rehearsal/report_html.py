@@ -172,6 +172,8 @@ def _recovery(recovery: Recovery) -> str:
     )
     commands = "".join(f"<li><pre>$ pulumi {escape(command)}</pre></li>" for command in recovery.commands)
     problems = "".join(f"<div class='box'><pre>{escape(problem)}</pre></div>" for problem in recovery.problems)
+    if not recovery.fired:
+        return f"<h2>The engine was not killed</h2>{problems}"
     return (
         f"<h2>The engine was killed after {recovery.killed_after} operations</h2>"
         + (f"<p>Under way, and to be confirmed:</p><ul>{pending}</ul>" if pending else "<p>Nothing was under way.</p>")

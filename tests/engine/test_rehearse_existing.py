@@ -127,6 +127,33 @@ def everything() -> dict[str, Any]:
 
 
 @pytest.mark.timeout(300)
+def test_what_cannot_be_killed_says_why_and_is_wrong_usage_only_where_it_is(tmp_path: Path) -> None:
+    folder = project(tmp_path, Estate(network=True, control_plane=True).platform)
+    late = rehearse(folder, "--kill-at", "99999")
+    assert late.exit_code == 2
+    (count,) = re.findall(r"this up has (\d+) operations; name a number from 0 to \1, or `--reset`", late.stderr)
+    assert int(count) > 20
+    # It is a copy that is killed: nothing is there yet.
+    nothing = rehearse(folder, "--kill-at", "5", "--destroy", "--json")
+    assert nothing.exit_code == 2
+    assert json.loads(nothing.stdout)["error"].endswith(
+        "this destroy has 0 operations; `dpd rehearse dev` makes something that can be destroyed"
+    )
+    (folder / "__main__.py").write_text("raise SystemExit('the program says no')", encoding="utf-8")
+    failing = rehearse(folder, "--kill-at", "5")
+    assert failing.exit_code == 1
+    assert "the up fails without being killed: the program says no" in failing.output
+    assert not re.search("--reset|smaller|from 0", failing.output)
+
+
+def test_a_world_file_that_is_not_there_is_wrong_usage(tmp_path: Path) -> None:
+    folder = project(tmp_path, Estate(network=True, control_plane=True).platform)
+    result = rehearse(folder, "--world", str(tmp_path / "missing.yaml"))
+    assert result.exit_code == 2
+    assert "no such file" in result.output
+
+
+@pytest.mark.timeout(300)
 def test_a_refused_destroy_advises_only_what_the_stack_has_and_the_advice_leads_out(tmp_path: Path) -> None:
     platform = Estate(network=True, control_plane=True).platform
     folder = project(tmp_path, platform)
