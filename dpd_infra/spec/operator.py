@@ -70,8 +70,8 @@ class OperatorSpec(Spec):
 
     @model_validator(mode="after")
     def _adopted_is_not_configured(self) -> Self:
-        ours = ("configuration", "tls_bucket", "certificate_arns", "hosted_zone_ids", "data_capture_buckets", "data_capture_key_arns")
-        if self.adopt and any(getattr(self, name) for name in ours):
-            message = "adopt takes the add-on and its role as they are: configuration and what the role may reach would have no effect"
+        fields = ("configuration", "tls_bucket", "certificate_arns", "hosted_zone_ids", "data_capture_buckets", "data_capture_key_arns")
+        if self.adopt and (given := [type(self).model_fields[name].alias or name for name in fields if getattr(self, name)]):
+            message = f"adopt takes the add-on and its role as they are: {', '.join(given)} would have no effect"
             raise ValueError(message)
         return self

@@ -30,7 +30,10 @@ _FIXES: tuple[tuple[str, str], ...] = (
     (r"controlPlaneZones needs two zones", "name a second zone of the region, or leave controlPlaneZones out"),
     (r"interfaceEndpoints go with egress", "write egress: endpoints, or remove interfaceEndpoints"),
     (r"^controlPlaneZones, interfaceEndpoints and flowLogs", "remove them, or remove routeTableId so that a VPC is made"),
-    (r"adopt takes the add-on and its role", "remove what is said of the add-on and of its role, or remove adopt"),
+    (
+        r"adopt takes the add-on and its role as they are: (.*) would have",
+        r"remove \1: what that role may reach is its owner's to allow (advice DPD454 lists it); or remove adopt, to have both made here",
+    ),
     (r"names that begin with system:", "write a name without system: in front"),
     (r"existingNamespace leaves the namespace", "remove labels, or remove existingNamespace so that the namespace is made with them"),
 )

@@ -128,6 +128,27 @@ def test_what_belongs_to_a_platforms_operator_is_sent_there(tmp_path: Path, key:
     assert found.fix == f"write operator.{key} under dpd-infra:platform, in the stack file that makes the operator"
 
 
+ARN = "arn:aws:acm:us-east-2:111122223333:certificate/12345678-1234-1234-1234-123456789012"
+
+
+@pytest.mark.parametrize(
+    ("said", "keys"),
+    [
+        (f"certificateArns: [{ARN}]", "certificateArns"),
+        (f"hostedZoneIds: [Z0123456789ABC], certificateArns: [{ARN}], tlsBucket: ours", "tlsBucket, certificateArns, hostedZoneIds"),
+        ("configuration: {a: 1}", "configuration"),
+    ],
+)
+def test_what_has_no_effect_on_an_adopted_operator_is_named_and_the_fix_mends_it(tmp_path: Path, said: str, keys: str) -> None:
+    operator = f"operator: {{adopt: true, addonVersion: v1.4.0-eksbuild.1, {said}}}"
+    text = GOOD.replace("operator: {addonVersion: v1.4.0-eksbuild.1}", operator)
+    (found,) = [finding for finding in load_file(write(tmp_path, text)).findings if finding.rule == "DPD000"]
+    assert f"{keys} would have no effect" in found.what
+    assert f"remove {keys}: " in found.fix
+    for mended in (text.replace(f", {said}", ""), text.replace("adopt: true, ", "")):
+        assert [finding for finding in load_file(write(tmp_path, mended)).findings if finding.severity == "error"] == []
+
+
 def test_an_encrypted_value_inside_a_section_is_refused_by_place_and_never_shown(tmp_path: Path) -> None:
     text = GOOD.replace("inference-dev", "{secure: AAABAQx0c2VjcmV0}")
     with pytest.raises(StackRefused) as refused:
