@@ -37,7 +37,7 @@ _NEGATIVE = re.compile(r"-\d+(\.\d+)?")
 _SHELLS = frozenset({"sh", "bash", "dash", "ash", "zsh"})
 _LONG_DASHES = "\u2010\u2011\u2012\u2013\u2014\u2015\u2212"
 """What editors make of a hyphen, or of two."""
-_RUN_TOGETHER = re.compile(rf"--?[A-Za-z][^=\s]*\s|[{_LONG_DASHES}].")
+_RUN_TOGETHER = re.compile(rf"--?[A-Za-z][^=\s]*\s|[ \t]+--?[A-Za-z][^\n]*$|[{_LONG_DASHES}].")
 _ROLE_KEYS = {Role.PREFILL: "prefillSpec", Role.DECODE: "decodingSpec"}
 
 
@@ -202,13 +202,17 @@ def server_args(manifest: Mapping[str, Any], role: Role | None = None) -> Worker
 
 
 def is_run_together(text: str) -> bool:
-    """Whether a list entry holds a flag and more, `--port 8000`, or begins with a dash that is no hyphen: no server reads it as meant."""
+    """Whether a list entry holds a flag and more, `--port 8000`, or begins with a blank or a dash that is no hyphen.
+
+    No server reads it as meant.
+    """
     return _RUN_TOGETHER.match(text) is not None
 
 
 def words_meant(text: str) -> list[str]:
     """The words that an entry was meant as, where it is run together."""
     # An editor makes one long dash of two hyphens.
+    text = text.lstrip()
     plain = text if text.startswith("-") else f"--{text.lstrip(f'-{_LONG_DASHES}')}"
     try:
         return shlex.split(plain)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 from dpd_infra.catalog.sources import CERTIFICATES_GUIDE, CRD_3_2, DATA_CAPTURE_GUIDE, IAM_USER_GUIDE, INFERENCE_POLICY
 from dpd_infra.plan.names import TLS_BUCKET_PREFIX
@@ -185,4 +186,7 @@ def tags_can_be(endpoint: EndpointSubject) -> Iterator[Violation]:
             yield Violation(endpoint.at(*path), what, "keep the key to 128 characters and the value to 256")
         seen.add(name)
     if len(tags) > MOST_TAGS:
-        yield Violation(endpoint.at("spec", "tags"), f"there are {len(tags)} tags", f"keep {MOST_TAGS} at most")
+        # A stack file has them by name: where they all stand is what their places have in common.
+        places = zip(*(endpoint.at("spec", "tags", index) for index in range(len(tags))), strict=False)
+        at = tuple(steps[0] for steps in takewhile(lambda steps: len(set(steps)) == 1, places))
+        yield Violation(at, f"there are {len(tags)} tags", f"keep {MOST_TAGS} at most")

@@ -59,7 +59,7 @@ def _lists(endpoint: EndpointSubject) -> Iterator[tuple[Path, list[object]]]:
     sources=(VLLM, KUBERNETES_DOCS),
 )
 def one_word_an_entry(endpoint: EndpointSubject) -> Iterator[Violation]:
-    """An entry like `--port 8000`, one with a blank at its end, or one that begins with a dash that is no hyphen."""
+    """An entry like `--port 8000`, one with a blank at its beginning or end, or one that begins with a dash that is no hyphen."""
     if is_shell(endpoint.reading.worker.get("command")):
         return
     for path, words in _lists(endpoint):

@@ -41,6 +41,9 @@ def zones(prefill: str, decode: str) -> tuple[Edit, ...]:
             "DPD018",
         ),
         ((more("--max-num-seqs ", "16"),), "DPD018"),
+        ((more(" --max-num-seqs", "16"),), "DPD018"),
+        ((more("\t--max-num-seqs=16"),), "DPD018"),
+        ((more(" --max-num-seqs 16"),), "DPD018"),
         ((more("\u2014max-num-seqs", "16"),), "DPD018"),
         ((role("decodingSpec", "--max-num-seqs 16"),), "DPD018"),
         ((flag("--max-model-len", None), more("--max-model-length", "16384")), "DPD037"),
@@ -89,12 +92,37 @@ def test_a_maximum_of_nothing_is_refused() -> None:
         (more("--override-generation-config", '{"temperature": 0.2}'),),
         (more("--chat-template", "---\n{{ messages }} "),),
         (more("--chat-template", "- {{ messages }}"),),
+        (more("--chat-template", " - {{ messages }}"),),
+        (more("--chat-template", "  -x\n  {{ messages }}"),),
         (more("--data-parallel-size-local", "1"),),
         (zones("us-east-2a", "us-east-2a")),
     ],
 )
 def test_what_looks_like_a_slip_and_is_none(edits: tuple[Edit, ...]) -> None:
     assert set(errors_and_warnings(raw(*edits))) & {"DPD018", "DPD019", "DPD035", "DPD037"} == set()
+
+
+@pytest.mark.parametrize("word", [" --enable-chunked-prefill", "\t--enable-chunked-prefill", "--enable-chunked-prefill "])
+def test_a_blank_at_either_end_of_a_word_is_taken_away_by_the_fix(word: str) -> None:
+    given = raw(more(word))
+    (found,) = [finding for finding in given.findings if finding.rule == "DPD018"]
+    assert found.patch is not None
+    assert given.patched(found.patch)["spec"]["worker"]["args"][-1] == "--enable-chunked-prefill"
+
+
+@pytest.mark.parametrize(
+    ("given", "path"),
+    [
+        (raw(put("spec|tags", [{"name": f"tag-{number}", "value": "1"} for number in range(51)])), ("spec", "tags")),
+        (
+            stack(endpoint("tags", {f"tag-{number}": "1" for number in range(51)})),
+            ("config", "dpd-infra:endpoints", "llama-70b", "tags"),
+        ),
+    ],
+)
+def test_too_many_tags_are_told_of_all_of_them(given: Raw | Stack, path: tuple[str, ...]) -> None:
+    (found,) = [finding for finding in given.findings if finding.rule == "DPD449"]
+    assert found.path == path
 
 
 def test_v1alpha1_with_fields_of_v1_is_one_finding_with_its_patch() -> None:
