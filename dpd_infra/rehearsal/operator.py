@@ -101,7 +101,7 @@ def reconcile(account: SimulatedAccount, cluster: str, item: Mapping[str, Any], 
         made.expose(account, eks, key, subnets)
         if name:
             made.register_endpoint(account, eks, key, name)
-    certificate = _write_certificate(account, str(value(values_of(addon), "tlsCertificateS3Bucket", "")), key)
+    certificate = _certificate(account, str(value(values_of(addon), "tlsCertificateS3Bucket", "")), key, spec)
     status = _status("DeploymentComplete", READY if spec.get("pdSpec") else "Deployment is ready")
     if certificate:
         status["tlsCertificate"] = certificate
@@ -117,15 +117,29 @@ def _status(state: str, message: str) -> dict[str, Any]:
     return {"state": state, "conditions": [condition], "observedGeneration": 1}
 
 
-def _write_certificate(account: SimulatedAccount, bucket: str, key: str) -> dict[str, Any]:
-    """What the status says of the certificate (CRD: status.tlsCertificate); nothing where the add-on's bucket is not known."""
-    # The operator puts the load balancer's CA certificate into the TLS bucket: the bucket is not empty from then on.
-    name = f"{bucket}/{key.replace('/', '-')}-ca.pem"
+def _certificate(account: SimulatedAccount, bucket: str, key: str, spec: Mapping[str, Any]) -> dict[str, Any]:
+    """What the status says of the certificate (CRD: status.tlsCertificate).
+
+    One of the user's own in ACM is attached as it is (custom certificates guide). Without one, the load balancer's is self-signed, and its
+    CA certificate lies in the TLS bucket; nothing is known of it where the add-on's bucket is not.
+    """
+    own = ((spec.get("tlsConfig") or {}).get("customCertificateConfig") or {}).get("acmArn")
+    if own:
+        # The guide: the operator writes an object without content, to see whether it may. Its name is in no document.
+        _write(account, bucket, "operator-test-object")
+        return {"certificateARN": own, "certificateHealth": "Valid"}
     if not bucket:
         return {}
-    if account.find(WRITTEN_BY_AWS, name) is None:
-        account.add(Resource(WRITTEN_BY_AWS, name, {}, {"bucket": bucket}))
-    return {"tlsCertificateOutputS3Bucket": bucket, "tlsCertificateS3Keys": [name.removeprefix(f"{bucket}/")], "certificateHealth": "Valid"}
+    name = f"{key.replace('/', '-')}-ca.pem"
+    _write(account, bucket, name)
+    return {"tlsCertificateOutputS3Bucket": bucket, "tlsCertificateS3Keys": [name], "certificateHealth": "Valid"}
+
+
+def _write(account: SimulatedAccount, bucket: str, name: str) -> None:
+    """Put an object into the TLS bucket: it is not empty from then on."""
+    identity = f"{bucket}/{name}"
+    if bucket and account.find(WRITTEN_BY_AWS, identity) is None:
+        account.add(Resource(WRITTEN_BY_AWS, identity, {}, {"bucket": bucket}))
 
 
 __all__ = ["API_GROUP", "READY", "pods", "reconcile"]

@@ -15,6 +15,7 @@ from typer.testing import CliRunner, Result
 from dpd_infra.cli import app
 from dpd_infra.rehearsal import Rehearsal, SimulatedAccount
 from dpd_infra.rehearsal.aws import base
+from dpd_infra.rehearsal.aws.storage import WRITTEN_BY_AWS
 from dpd_infra.rehearsal.suppose import suppose
 from dpd_infra.rehearsal.world import World
 from dpd_infra.stack import StackSpec
@@ -124,6 +125,25 @@ def everything() -> dict[str, Any]:
     hyperpod = {"arn": HYPERPOD_ARN, "eksCluster": THEIR_EKS, "instanceGroups": groups}
     existing = {"vpcs": [{"id": "vpc-0a", "cidr": "10.50.0.0/16"}], "eksClusters": [eks], "hyperPodClusters": [hyperpod]}
     return {"suppose": False, "existing": existing}
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("own", [True, False])
+def test_an_endpoint_with_a_certificate_of_its_own_has_no_self_signed_one(tmp_path: Path, own: bool) -> None:
+    arn = "arn:aws:acm:us-east-2:123456789012:certificate/12345678-1234-1234-1234-123456789012"
+    platform, endpoint = Estate(network=True, control_plane=True).platform, dict(ENDPOINTS["llama-70b"])
+    if own:
+        platform["operator"] = platform.get("operator", {}) | {"certificateArns": [arn]}
+        endpoint["tls"] = {"certificateArn": arn, "domainName": "llama.example.com"}
+    folder = project(tmp_path, platform, **{"dpd-infra:endpoints": {"llama-70b": endpoint}})
+    result = rehearse(folder, "--json")
+    assert result.exit_code == 0, result.output
+    text = json.dumps(json.loads(result.stdout)["outputs"]["endpoints"])
+    assert (arn in text, "-ca.pem" in text) == (own, not own)
+    state = folder / ".dpd" / "rehearsal" / "account.json"
+    # Either way the TLS bucket is not empty any more.
+    objects = [item["id"] for item in json.loads(state.read_text(encoding="utf-8"))["resources"] if item["type"] == WRITTEN_BY_AWS]
+    assert [name.endswith("-ca.pem") for name in objects] == [not own]
 
 
 @pytest.mark.timeout(300)
