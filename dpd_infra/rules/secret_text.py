@@ -22,11 +22,24 @@ _KNOWN = re.compile(
     | \beyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*
     | -----BEGIN\ [A-Z ]*PRIVATE\ KEY-----
     | (?<=://)[^/\s:@$]*:[^/\s@$]+(?=@)
+    | [?&](?i:key|(?:[\w.-]{0,40}[_.-])?(?:token|(?:api|access)[_-]?key|secret|password|passwd|signature|credential)|sig)
+      =[^&\s\#"'$]{6,}
     """,
     re.VERBOSE,
 )
-"""Tokens of Hugging Face, AWS, OpenAI, GitHub, GitLab, Slack, NVIDIA and Google by their prefixes, JSON web tokens, private keys, and the
-password of a URL."""
+"""Tokens of Hugging Face, AWS, OpenAI, GitHub, GitLab, Slack, NVIDIA and Google by their prefixes, JSON web tokens, private keys, the
+password of a URL, and what its query calls a token, a key, a password or a signature."""
+
+_NAMED = re.compile(
+    r"""(\\?["'](?:[\w.-]{0,40}[_.-])?(?i:token|(?:api|access|private)?[_-]?key|secret|password|passwd|credentials?)\\?["']\s*:\s*\\?["'])[^"'\\]+"""
+)
+"""A text in JSON whose key says that it is a secret. Not by itself an error: a tokenizer's `eos_token` is named so too."""
+
+_NAMED_WORD = re.compile(
+    r"""(?<![\w.-])(["']?(?:[\w.-]{0,40}[_.-])?(?i:token|(?:api|access|private)?[_-]?key|secret|password|passwd|credentials?)["']?\s*:\s*)"""
+    r"""("[^"]*"|'[^']*'|[^\s,}"']+)"""
+)
+"""The same where quotes may have been lost: among the words of a command line."""
 
 _MARKS = (
     "hf_",
@@ -105,7 +118,13 @@ def looks_random(value: str) -> bool:
 
 def masked(text: str) -> str:
     """The text with every secret that its form gives away left out."""
-    return _KNOWN.sub(MASK, text) if any(mark in text for mark in _MARKS) else text
+    shown = _KNOWN.sub(MASK, text) if any(mark in text for mark in _MARKS) else text
+    return _NAMED.sub(rf"\1{MASK}", shown) if '":' in shown or "':" in shown else shown
+
+
+def without_named_values(words: str) -> str:
+    """The words of a command line, without the values of JSON in them whose keys say that they are secrets."""
+    return _NAMED_WORD.sub(rf"\1{MASK}", words) if ":" in words else words
 
 
 def _is_random(run: str) -> bool:

@@ -21,6 +21,7 @@ from dpd_infra.catalog.sources import (
 from dpd_infra.plan.pieces import pieces
 from dpd_infra.rules.patches import set_value
 from dpd_infra.rules.registry import rule
+from dpd_infra.rules.secret_text import MASK, masked
 from dpd_infra.rules.subject import EndpointSubject, Violation
 from dpd_infra.rules.values import entries, mapping, text
 from dpd_infra.spec.finding import Path, Severity
@@ -232,14 +233,14 @@ def no_infiniband_mount(endpoint: EndpointSubject) -> Iterator[Violation]:
 def source_has_its_form(endpoint: EndpointSubject) -> Iterator[Violation]:
     """A bucket or a folder written as a URI or an ARN, a file system's id that is none, or a region that is none."""
     kind, source = _kind(endpoint), mapping(endpoint.reading.spec.get("modelSourceConfig"))
-    folder, place = text(source.get("modelLocation")), (*_SOURCE, "modelLocation")
+    folder, place = masked(text(source.get("modelLocation"))), (*_SOURCE, "modelLocation")
     if "://" in folder:
-        path = folder.partition("://")[2].partition("/")[2][:80] or "models/llama"
+        path = re.split(rf"[?#{MASK}]", folder.partition("://")[2].partition("/")[2])[0][:80] or "models/llama"
         what = f"the model's folder is {folder[:80]}"
         yield Violation(endpoint.at(*place), what, f"write its path in the source alone: {path}", folder[:80])
     block = mapping(source.get(BLOCKS.get(kind, "")))
     for key, is_right, what, fix in _FORMS.get(kind, ()):
-        asked = text(block.get(key))
+        asked = masked(text(block.get(key)))
         if asked and not is_right(asked):
             yield Violation(endpoint.at(*_SOURCE, BLOCKS[kind], key), f"{asked[:80]} is no {what}", fix(asked[:80]), asked[:80])
 

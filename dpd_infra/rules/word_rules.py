@@ -11,7 +11,7 @@ from dpd_infra.catalog.sources import CRD_3_2, KUBERNETES_DOCS, VLLM
 from dpd_infra.plan.worker_args import is_run_together, is_shell, words_meant
 from dpd_infra.rules.patches import set_value
 from dpd_infra.rules.registry import rule
-from dpd_infra.rules.secret_text import MASK, has_known_secret, is_secret_flag, looks_random
+from dpd_infra.rules.secret_text import MASK, has_known_secret, is_secret_flag, looks_random, without_named_values
 from dpd_infra.rules.subject import EndpointSubject, Violation
 from dpd_infra.rules.values import entries
 from dpd_infra.spec.finding import Path, Severity
@@ -72,14 +72,16 @@ def one_word_an_entry(endpoint: EndpointSubject) -> Iterator[Violation]:
             meant = words_meant(word)
             place: Path = (*path, index)
             # As many words as the beginning that is shown can hold.
-            told = _without_secrets(meant[:_SHOWN])
+            told = _without_secrets(words_meant(without_named_values(word))[:_SHOWN])
             is_open = told == meant[:_SHOWN]
             said = word if is_open else " ".join(told)
             patch = set_value(endpoint, place, meant[0]) if len(meant) == 1 and is_open else None
             shown = ", ".join(f'"{each[:_SHOWN]}"' for each in told[:_MOST_WORDS])
             shown += ", …" if len(meant) > _MOST_WORDS else ""
             fix = f"write {shown}{f' as {len(meant)} entries' if len(meant) > 1 else ''}"
-            yield Violation(endpoint.at(*place), f"{said[:_SHOWN]!r} is one entry", fix, value=said[:_SHOWN], patch=patch)
+            yield Violation(
+                endpoint.at(*place), f"{said[:_SHOWN]!r} is one entry", fix, value=said[:_SHOWN], patch=patch, secret=not is_open
+            )
 
 
 @rule(

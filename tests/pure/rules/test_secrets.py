@@ -11,6 +11,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dpd_infra.checking import check_file
 from dpd_infra.rules.report import as_data, report
 from dpd_infra.rules.secret_text import has_known_secret, looks_random, masked
 from dpd_infra.stack import load_file
@@ -49,6 +50,15 @@ SECRETS: dict[str, tuple[Edit, str]] = {
         put(SCALING, {"maxReplicaCount": 1, "prometheusTrigger": {"customHeaders": f"Authorization=Bearer {OPENAI}"}}),
         OPENAI,
     ),
+    "a token in the query of a model's address": (
+        put("spec|modelSourceConfig|modelLocation", "https://hub.example.com/llama?token=correct-horse"),
+        "correct-horse",
+    ),
+    "a token behind a long address": (
+        put("spec|modelSourceConfig|modelLocation", f"https://hub.example.com/{'a' * 40}?v=1&X-Amz-Signature=correct-horse"),
+        "correct",
+    ),
+    "a key in the query of any address": (env("REGISTRY", "https://hub.example.com/v1?api_key=correct-horse"), "correct-horse"),
     "an annotation": (put("metadata|annotations", {"note": f"use {HUB}"}), HUB),
     "a variable of an init container": (
         put("spec|kubernetes|initContainers", [{"name": "get", "env": [{"name": "API_KEY", "value": "correct horse"}]}]),
@@ -72,7 +82,34 @@ def test_a_secret_is_an_error_and_is_never_shown(name: str) -> None:
         assert secret not in str(finding.patch)
 
 
+@pytest.mark.parametrize(
+    "entry",
+    [
+        '--hf-overrides {"api_key": "correct-horse", "x": 1}',
+        '--hf-overrides {"x": 1, "hub-token":"correct-horse"}',
+        "--hf-overrides {'password': 'correct-horse battery'}",
+        '--kv-transfer-config \'{"a": {"secret": "correct-horse"}}\'',
+        "--hf-overrides {api_key: correct-horse}",
+    ],
+)
+def test_a_plain_word_that_json_calls_a_secret_is_not_shown(entry: str, tmp_path: Path) -> None:
+    manifest = raw(more(entry))
+    assert "DPD018" in {finding.rule for finding in manifest.findings}
+    for finding in manifest.findings:
+        assert "correct-horse" not in f"{finding.what} {finding.fix} {finding.value} {finding.patch}"
+    path = tmp_path / "endpoint.yaml"
+    path.write_text(yaml.safe_dump(manifest.data, sort_keys=False, width=10_000), encoding="utf-8")
+    checked = check_file(path)
+    assert checked.document is not None
+    said = report(checked.findings, {str(path): checked.document})
+    assert entry.partition(" ")[0] in said
+    assert "correct-horse" not in said
+
+
 PLAIN: dict[str, Edit] = {
+    "an address with a query": env("REGISTRY", "https://hub.example.com/v1?partition_key=correct-horse&version=20260101"),
+    "a reference in a query": env("REGISTRY", "https://hub.example.com/v1?token=$(HUB_TOKEN)"),
+    "a tokenizer's own tokens": more("--hf-overrides", '{"eos_token": "<|end_of_text|>"}'),
     "a number": env("MAX_TOKEN", "16384"),
     "a switch": env("USE_TOKEN", "true"),
     "a file": env("HF_TOKEN_PATH_KEY", "/var/run/token"),
