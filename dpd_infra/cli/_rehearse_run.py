@@ -2,59 +2,28 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import shutil
 import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
 
 from dpd_infra.cli._output import FAILED, WRONG_USAGE, existing_file, fail, print_json, refuse
-from dpd_infra.spec.finding import Finding
+from dpd_infra.cli._rehearse_asked import Asked
+from dpd_infra.cli._rehearse_drills import fault, what_can_be_killed
 from dpd_infra.spec.yaml_source import load_document
-from dpd_infra.stack import StackSpec
 
 if TYPE_CHECKING:
-    from dpd_infra.rehearsal import Failure, Rehearsal, RehearsalFailed
-    from dpd_infra.rehearsal.engine import Action, Outcome, Step
+    from dpd_infra.rehearsal import Rehearsal, RehearsalFailed
+    from dpd_infra.rehearsal.engine import Outcome
     from dpd_infra.rehearsal.faults import Trial
-    from dpd_infra.rehearsal.kill_drill import Recovery
     from dpd_infra.rehearsal.progress import ProgressDisplay
     from dpd_infra.rehearsal.report import Report
     from dpd_infra.rehearsal.world import World
-
-
-@dataclass(frozen=True)
-class Asked:
-    """What the command line says."""
-
-    root: Path
-    stack: str
-    stack_file: Path
-    spec: StackSpec
-    action: Action
-    fault: str | None
-    fail_each: bool
-    kill_at: int | None
-    exported: tuple[Path, ...]
-    world: Path | None
-    timeline: bool
-    keep: Path | None
-    html: Path | None
-    reset: bool
-    as_json: bool
-    told: tuple[Finding, ...] = ()
-    """The rules' warnings that were shown before the rehearsal."""
-
-    @property
-    def state_dir(self) -> Path:
-        """What is deployed is rehearsed beside the project's own rehearsals."""
-        return self.root / ".dpd" / ("rehearsal-from-state" if self.exported else "rehearsal")
 
 
 def rehearse(asked: Asked) -> None:
@@ -145,7 +114,7 @@ def _operate(asked: Asked, rehearsal: Rehearsal) -> Report:
     if asked.fault is not None:
         name, _, word = asked.fault.rpartition(":")
         name, once = (name, True) if word == "once" and name else (asked.fault, False)
-        _fault(asked, rehearsal, name, times=1 if once else None)
+        fault(asked, rehearsal, name, times=1 if once else None)
     with _progress(asked, f"{asked.action} {asked.stack}") as rehearsal.on_event:
         try:
             result = getattr(rehearsal, asked.action)()
@@ -161,39 +130,6 @@ def _operate(asked: Asked, rehearsal: Rehearsal) -> Report:
             return _report(asked, ok=True, result=second, notes=(told,))
     notes = () if asked.fault is None else (f"nothing failed: this {asked.action} does nothing with {asked.fault}",)
     return _report(asked, ok=True, result=result, notes=notes)
-
-
-def _fault(asked: Asked, rehearsal: Rehearsal, name: str, *, times: int | None) -> None:
-    """Let the account fail the named resources. Ends the command where nothing has that name."""
-    from dpd_infra.rehearsal.faults import can_fail, failures, matching
-
-    steps = _steps(rehearsal, asked.action)
-    found = matching(steps, name)
-    if not found:
-        names = sorted({step.name for step in steps if can_fail(step.type)})
-        near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
-        hint = f"did you mean {' or '.join(near)}?\n" if near else ""
-        types = sorted({step.type for step in steps if can_fail(step.type)})
-        fail(
-            f"no resource of {asked.stack} has the name or type {name!r}. {hint}"
-            f"Names: {', '.join(names) or 'none'}\nTypes: {', '.join(types) or 'none'}",
-            as_json=asked.as_json,
-            code=WRONG_USAGE,
-        )
-    made: list[Failure] = failures((step.urn for step in found), **({} if times is None else {"times": times}))
-    if rehearsal.account is not None:
-        rehearsal.account.failures += made
-
-
-def _steps(rehearsal: Rehearsal, action: Action) -> list[Step]:
-    """What there is to fail: all that the program asks for, or all that is there."""
-    from dpd_infra.rehearsal.engine import Step
-    from dpd_infra.rehearsal.urn import name_of
-
-    if action == "destroy":
-        with rehearsal.session() as session:
-            return [Step(item["type"], name_of(item["urn"]), item["urn"], "delete") for item in session.engine.checkpoint.resources]
-    return list(rehearsal.preview().resources)
 
 
 def _failed(asked: Asked, rehearsal: Rehearsal, error: RehearsalFailed) -> Report:
@@ -244,17 +180,8 @@ def _kill(asked: Asked, rehearsal: Rehearsal) -> Report:
     with rehearsal.session() as session, scratch(session, empty=False) as one, scratch(session, empty=False) as other:
         recovery = kill(one, other, asked.kill_at, asked.action)
     if recovery.too_late:
-        fail(f"{recovery.misses}; {_what_can_be_killed(asked, recovery)}", as_json=asked.as_json, code=WRONG_USAGE)
+        fail(f"{recovery.misses}; {what_can_be_killed(asked, recovery)}", as_json=asked.as_json, code=WRONG_USAGE)
     return _report(asked, ok=recovery.ok, action="kill", recovery=recovery)
-
-
-def _what_can_be_killed(asked: Asked, recovery: Recovery) -> str:
-    """What to ask for instead of more operations than there are."""
-    smaller = f"name a number from 0 to {recovery.operations}" if recovery.operations else ""
-    if asked.action == "destroy":
-        return smaller or f"`dpd rehearse {asked.stack}` makes something that can be destroyed"
-    anew = "" if asked.exported else "`--reset` begins with nothing, so that everything is to be made"
-    return ", or ".join(filter(None, (smaller, anew))) or "there is nothing to be changed, and so nothing to be killed"
 
 
 def _report(asked: Asked, *, ok: bool, action: str | None = None, **parts: Any) -> Report:

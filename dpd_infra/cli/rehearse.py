@@ -9,7 +9,8 @@ from typing import Annotated
 import typer
 
 from dpd_infra.cli._output import WRONG_USAGE, fail, print_report, refuse
-from dpd_infra.cli._rehearse_run import Asked, rehearse
+from dpd_infra.cli._rehearse_asked import Asked
+from dpd_infra.cli._rehearse_run import rehearse
 from dpd_infra.spec.finding import Severity
 from dpd_infra.spec.stack_file import find_project_file, find_stack_file, is_stack_file, stack_name, stacks_there
 from dpd_infra.stack import load_file

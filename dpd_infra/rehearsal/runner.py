@@ -211,6 +211,7 @@ def _after(session: Session, action: Action, outcome: Outcome) -> StateGraph:
     return StateGraph.of(engine.checkpoint.resources)
 
 
+_UNHANDLED = "an unhandled error occurred:"
 _SEVERAL = re.compile(r"\d+ errors? occurred:")
 
 
@@ -254,6 +255,7 @@ def failure_message(outcome: Outcome) -> str:
 
 
 def _plain(message: str) -> str:
-    """A message without what the engine wraps around one error or several (`1 error occurred:`), one a line."""
-    first, *errors = message.strip().split("\n\t* ")
-    return "\n  ".join(error.strip() for error in errors) if errors and _SEVERAL.fullmatch(first) else message.strip()
+    """A message without what the engine wraps around one error or several (`1 error occurred:`), one a line, or around the program's."""
+    message = message.strip().removeprefix(_UNHANDLED).strip()
+    first, *errors = message.split("\n\t* ")
+    return "\n  ".join(error.strip() for error in errors) if errors and _SEVERAL.fullmatch(first) else message

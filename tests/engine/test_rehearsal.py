@@ -258,6 +258,15 @@ def test_a_type_that_the_package_does_not_have_is_named(project: Path) -> None:
         Rehearsal(project, "dev").up()
 
 
+def test_what_a_callback_of_the_program_raises_is_its_own_report(project: Path) -> None:
+    late = 'pulumi.export("x", pulumi.Output.from_input(1).apply(lambda _: fail()))'
+    raising = "def fail():\n    raise pulumi.RunError('set aws:region to us-east-2\\n  it is us-west-2')"
+    write(project / "stacks", **{"__main__.py": f"import pulumi\n\n{raising}\n\n{late}\n"})
+    with pytest.raises(RehearsalFailed) as caught:
+        Rehearsal(project, "dev").preview()
+    assert caught.value.message == "set aws:region to us-east-2\n  it is us-west-2"
+
+
 def test_a_package_that_is_not_simulated_is_named_beside_those_that_are(project: Path) -> None:
     write(project / "stacks", **{"__main__.py": 'import pulumi\npulumi.CustomResource("gcp:storage/bucket:Bucket", "b", {})\n'})
     with pytest.raises(RehearsalFailed) as caught:

@@ -11,7 +11,9 @@ import yaml
 from typer.testing import CliRunner
 
 from dpd_infra.cli import app
+from dpd_infra.cli._rehearse_drills import no_such
 from dpd_infra.rehearsal import Rehearsal, SimulatedAccount
+from dpd_infra.rehearsal.engine import Step
 from dpd_infra.rehearsal.from_state import ExportedState, StateRefused
 from dpd_infra.rehearsal.other_stacks import ExportedStates
 from dpd_infra.rehearsal.wire import SECRET_SIGNATURE, SIGNATURE_KEY
@@ -230,5 +232,25 @@ def test_a_name_that_nothing_has_is_wrong_usage_with_the_names_there_are(tmp_pat
     project = copy_of_stacks(tmp_path)
     done = CliRunner().invoke(app, ["rehearse", "dev", "--project", str(project), "--fail", "inference-addons-coredn"])
     assert done.exit_code == 2
-    assert "did you mean inference-addons-coredns" in done.output
-    assert "aws-native:sagemaker:Cluster" in done.output
+    assert "Did you mean inference-addons-coredns" in done.output
+    assert "inference-vpc" not in done.output, "the names that are not near are left out"
+    assert "--preview --json` lists all" in done.output
+
+
+@pytest.mark.parametrize(
+    ("wanted", "hint"),
+    [
+        ("bucket", "Did you mean store-bucket or aws:s3/bucket:Bucket?"),
+        ("subnt", "Did you mean aws:ec2/subnet:Subnet?"),
+        ("qqqqqq", "\n  aws:ec2/subnet:Subnet\n  aws:s3/bucket:Bucket\n"),
+    ],
+)
+def test_a_hint_is_of_what_is_near_by_name_or_type(wanted: str, hint: str) -> None:
+    steps = [
+        Step("aws:s3/bucket:Bucket", "store-bucket", "urn:pulumi:dev::shop::aws:s3/bucket:Bucket::store-bucket", "create"),
+        Step("aws:ec2/subnet:Subnet", "gpu", "urn:pulumi:dev::shop::aws:ec2/subnet:Subnet::gpu", "create"),
+        Step("dpd:index:Platform", "bucketful", "urn:pulumi:dev::shop::dpd:index:Platform::bucketful", "create"),
+    ]
+    told = no_such("dev", wanted, steps)
+    assert hint in told
+    assert "bucketful" not in told
