@@ -242,6 +242,31 @@ def capture_needs_endpoint(endpoint: EndpointSubject) -> Iterator[Violation]:
 
 
 @rule(
+    "DPD455",
+    "Data capture says where it captures",
+    severity=Severity.ADVICE,
+    why="Each of the three places is off unless it is written with enabled: true, so a dataCapture without any captures nothing.",
+    sources=(DATA_CAPTURE_GUIDE, CRD_3_2),
+    since="3.1.2",
+)
+def capture_captures(endpoint: EndpointSubject) -> Iterator[Violation]:
+    """A dataCapture with none of sagemakerEndpoint, loadBalancer and modelPod; one that is written and off is taken to be meant so."""
+    path: Path = ("spec", "dataCapture")
+    capture = endpoint.get(*path)
+    if isinstance(capture, dict) and not any(capture.get(place) for place in ("sagemakerEndpoint", "loadBalancer", "modelPod")):
+        what = "dataCapture names none of sagemakerEndpoint, loadBalancer and modelPod: nothing is captured"
+        fix = "switch one on, for example sagemakerEndpoint: {enabled: true}, or remove dataCapture"
+        yield Violation(_common(endpoint, path, capture), what, fix)
+
+
+def _common(endpoint: EndpointSubject, path: Path, section: dict[str, object]) -> Path:
+    """Where a section of the manifest stands in the user's file: above the first of its values."""
+    first = next(iter(section), None)
+    place = endpoint.at(*path) if first is None else endpoint.at(*path, first)
+    return place[:-1] if first is not None and place[-1:] == (first,) else place
+
+
+@rule(
     "DPD445",
     "Capture in the pod may write",
     severity=Severity.WARNING,

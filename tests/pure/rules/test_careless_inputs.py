@@ -247,6 +247,19 @@ def test_what_is_switched_off_is_captured_nowhere(*, is_on: bool, findings: int)
     assert errors_and_warnings(stack(endpoint("dataCapture", off))).count("DPD446") == findings
 
 
+@pytest.mark.parametrize("capture", [{}, {"s3Uri": "s3://hyperpod-tls-ours/llm"}])
+@pytest.mark.parametrize("written", ["stack", "raw"])
+def test_a_capture_of_nothing_is_told_of_the_whole_of_it(capture: dict[str, Any], written: str) -> None:
+    given = stack(endpoint("dataCapture", capture)) if written == "stack" else raw(put("spec|dataCapture", capture))
+    (found,) = [finding for finding in given.findings if finding.rule == "DPD455"]
+    assert found.path[-1] == "dataCapture"
+    assert found.severity is Severity.ADVICE
+    for place in ("sagemakerEndpoint", "loadBalancer", "modelPod"):
+        on = {**capture, place: {"enabled": True}}
+        given = stack(endpoint("dataCapture", on)) if written == "stack" else raw(put("spec|dataCapture", on))
+        assert "DPD455" not in {finding.rule for finding in given.findings}
+
+
 def test_what_is_captured_into_a_bucket_of_the_operators_policy_needs_nothing_more() -> None:
     assert errors_and_warnings(stack(endpoint("dataCapture", CAPTURE))).count("DPD446") == 0
 

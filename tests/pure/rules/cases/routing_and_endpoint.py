@@ -204,6 +204,11 @@ CASES = (
         stack(endpoint("dataCapture", {"modelPod": {"enabled": True}}), platform("addons|s3Write", True)),
     ),
     Case(
+        "DPD455",
+        stack(endpoint("dataCapture", {})),
+        stack(endpoint("dataCapture", {"sagemakerEndpoint": {"enabled": False}})),
+    ),
+    Case(
         "DPD447",
         raw(
             put("metadata|labels", {"kueue.x-k8s.io/queue-name": "team-a"}),
