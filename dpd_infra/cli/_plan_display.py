@@ -26,14 +26,18 @@ _SHOWN = 2
 """Actions of a statement, or resources, that are named without `--policies`; of more there is the number."""
 
 
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
 def show(made: Planned, *, policies: bool) -> None:
     """Print the whole plan."""
     # Brackets of a value are no markup.
     console = Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else _PLAIN_WIDTH, soft_wrap=False)
     tree, answers = made.tree, made.answers
     view = outlook(tree.resources)
-    components = len(made.recording.components)
-    console.print(f"{len(tree.drawn())} resources in {components} components, stack {made.stack} in {answers.region}", style="bold")
+    counts = f"{_counted(len(tree.drawn()), 'resource')} in {_counted(len(made.recording.components), 'component')}"
+    console.print(f"{counts}, stack {made.stack} in {answers.region}", style="bold")
     console.print(f"nothing was asked of AWS: the account {answers.account_id} and what is in <pointed brackets> stand in", style="dim")
     console.print()
     console.print(_tree(tree, made))
