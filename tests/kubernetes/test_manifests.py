@@ -116,6 +116,14 @@ def test_a_date_time_is_what_we_say_the_server_takes(client: Client, text: str, 
     assert answer.taken is taken, answer.message
 
 
+def test_a_negative_fraction_beside_an_integer_is_none_to_the_server(judge: Judge) -> None:
+    containers = [{"name": "warm-up", "securityContext": {"runAsUser": -1000.000001}}]
+    document = changed(("spec", "kubernetes", "initContainers"), containers)
+    verdict = judge.verdict(Broken(document, Break("v1", ("spec", "kubernetes", "initContainers"), "fraction")))
+    assert verdict.refused
+    assert verdict.difference == ""
+
+
 def test_a_list_of_what_the_crd_knows_nothing_of_is_judged_too(judge: Judge) -> None:
     claim = {"spec": {}, "metadata": {"a": [[1, None], {"b": [2]}]}}
     document = changed(("spec", "kubernetes", "volumes"), [{"name": "scratch", "ephemeral": {"volumeClaimTemplate": claim}}])

@@ -119,6 +119,11 @@ REFUSED_THOUGH_TAKEN = (
         "a billionth beside an integer is one to the server, which stores the fraction; the operator's Go type does not hold it",
     ),
     (
+        ("spec", "kubernetes", "initContainers"),
+        [{"name": "warm-up", "resources": {"limits": {"example.com/slots": 2550024566194338.5}}}],
+        "the same where text may stand too",
+    ),
+    (
         ("spec", "kubernetes", "volumes"),
         [{"name": "scratch", "ephemeral": {"volumeClaimTemplate": _CLAIM}}],
         "a null is dropped in silence in an object without fields, where any other value is refused",
