@@ -5,7 +5,7 @@ from __future__ import annotations
 import pathlib
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 from pydantic import Field
@@ -308,8 +308,4 @@ def _context(name: str, region: str, facts: OperatorFacts | None) -> EndpointCon
 def _placed(findings: Sequence[Finding], file: StackFile | None) -> list[Finding]:
     if file is None:
         return list(findings)
-    placed = []
-    for finding in findings:
-        position = file.locate(finding.path)
-        placed.append(replace(finding, file=file.file, line=position.line, column=position.column))
-    return sorted(placed, key=lambda finding: (finding.line, finding.column, finding.rule))
+    return sorted(map(file.document.placed, findings), key=lambda finding: (finding.line, finding.column, finding.rule))

@@ -90,9 +90,7 @@ def compare(old: str, new: str, operator: OperatorFacts | None = None) -> Checke
     if document is None:
         return checked
     checked.text = SourceText(document.text)
-    for finding in check_upgrade(UpgradeSubject(before.subject, after.subject)):
-        position = document.locate(finding.path)
-        checked.findings.append(replace(finding, file=new, line=position.line, column=position.column))
+    checked.findings += [document.placed(finding) for finding in check_upgrade(UpgradeSubject(before.subject, after.subject))]
     return checked
 
 

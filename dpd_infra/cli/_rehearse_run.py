@@ -55,7 +55,7 @@ def rehearse(asked: Asked) -> None:
 
 def _world(asked: Asked) -> tuple[World, tuple[str, ...]]:
     """The world as its file says it, with what the stack counts on; what of that is supposed is told. Ends the command where it is not."""
-    from dpd_infra.rehearsal.suppose import placed, suppose
+    from dpd_infra.rehearsal.suppose import suppose
     from dpd_infra.rehearsal.world import World, WorldRefused
 
     if asked.world is not None:
@@ -68,7 +68,7 @@ def _world(asked: Asked) -> tuple[World, tuple[str, ...]]:
     if found.missing:
         file = str(asked.stack_file)
         document = load_document(asked.stack_file.read_bytes(), file)
-        refuse(placed(found.missing, file, document), {file: document}, as_json=asked.as_json)
+        refuse([document.placed(finding) for finding in found.missing], {file: document}, as_json=asked.as_json)
     if not found.notes:
         return found.world, ()
     told = f"supposed to be there, because the stack file's `existing` names it: {', '.join(found.notes)}; `--world FILE` can say otherwise"

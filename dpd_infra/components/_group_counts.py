@@ -1,4 +1,4 @@
-"""The counts of a HyperPod cluster's groups that others changed: read when the stack file's groups are edited, and sent as they are."""
+"""The counts of a HyperPod cluster's groups that others changed: read in every program, and kept while something else is edited."""
 
 from __future__ import annotations
 

@@ -9,14 +9,15 @@ from typing import Any
 from dpd_infra.catalog.models import KvFormat, ModelShape, WeightFormat, find_model
 from dpd_infra.plan.worker_args import WorkerArgs
 from dpd_infra.spec.finding import Path
+from dpd_infra.spec.values import mapping
 
 
 def model_names(body: Mapping[str, Any]) -> tuple[tuple[str, Path], ...]:
     """What the model may be known by, the name of its files first, each with its place. `body`: the resource's `spec`."""
     source: Path = ("spec", "modelSourceConfig")
-    config = _object(body.get("modelSourceConfig"))
+    config = mapping(body.get("modelSourceConfig"))
     found: list[tuple[Any, Path]] = [
-        (_object(config.get("huggingFaceModel")).get("modelId"), (*source, "huggingFaceModel", "modelId")),
+        (mapping(config.get("huggingFaceModel")).get("modelId"), (*source, "huggingFaceModel", "modelId")),
         (config.get("modelLocation"), (*source, "modelLocation")),
         (body.get("modelName"), ("spec", "modelName")),
     ]
@@ -50,7 +51,3 @@ def kv_format(args: WorkerArgs) -> KvFormat | None:
 @lru_cache(maxsize=1024)
 def _found(name: str) -> ModelShape | None:
     return find_model(name)
-
-
-def _object(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}

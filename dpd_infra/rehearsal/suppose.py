@@ -6,7 +6,7 @@ import hashlib
 import ipaddress
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from dpd_infra.catalog.operator_releases import ADDON_NAME
@@ -27,7 +27,6 @@ from dpd_infra.spec.finding import Finding, Path, Severity
 
 if TYPE_CHECKING:
     from dpd_infra.spec.platform import PlatformSpec
-    from dpd_infra.spec.yaml_source import Document
     from dpd_infra.stack import StackSpec
 
 AT: Path = ("config", "dpd-infra:platform", "existing")
@@ -283,15 +282,6 @@ class _Supposing:
             why += " and says `suppose: false`"
             fix += "; or leave `suppose: false` out, and it is supposed to be there"
         self.missing.append(Finding(RULE, Severity.ERROR, at, f"{what} is not in the rehearsal's account", why, fix, subject="platform"))
-
-
-def placed(findings: tuple[Finding, ...], file: str, document: Document) -> list[Finding]:
-    """The findings at their places in the stack file."""
-    found = []
-    for finding in findings:
-        position = document.locate(finding.path)
-        found.append(replace(finding, file=file, line=position.line, column=position.column))
-    return found
 
 
 def _id(kind: str, *of: str) -> str:

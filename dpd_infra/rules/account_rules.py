@@ -11,8 +11,8 @@ from dpd_infra.plan.names import TLS_BUCKET_PREFIX
 from dpd_infra.plan.pieces import pieces
 from dpd_infra.rules.registry import rule
 from dpd_infra.rules.subject import EndpointSubject, StackSubject, Violation, once_a_stack
-from dpd_infra.rules.values import entries, mapping, text
 from dpd_infra.spec.finding import Path, Severity
+from dpd_infra.spec.values import entries, mapping, text
 
 MOST_TAGS = 50
 """Tags of one resource (SageMaker AddTags)."""

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dpd_infra.catalog.sources import CRD_3_2, DATA_CAPTURE_GUIDE, DPD_GUIDE, LMCACHE, RELEASE_NOTES
 from dpd_infra.rules.registry import rule
 from dpd_infra.rules.subject import EndpointSubject, Violation
-from dpd_infra.rules.values import mapping, text
 from dpd_infra.spec.finding import Severity
+from dpd_infra.spec.values import mapping, text
 
 
 @rule(

@@ -13,9 +13,9 @@ from dpd_infra.rules.patches import set_value
 from dpd_infra.rules.reading import ServerReading
 from dpd_infra.rules.registry import rule
 from dpd_infra.rules.subject import EndpointSubject, StackSubject, Violation, once_a_stack
-from dpd_infra.rules.values import mapping, text
 from dpd_infra.rules.wording import named
 from dpd_infra.spec.finding import Severity
+from dpd_infra.spec.values import mapping, text
 
 BACKENDS = ("redis", "tieredstorage")
 """The second levels there are (CRD)."""

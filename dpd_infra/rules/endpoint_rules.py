@@ -24,9 +24,9 @@ from dpd_infra.rules.dpd_rules import version_place
 from dpd_infra.rules.patches import remove
 from dpd_infra.rules.registry import rule
 from dpd_infra.rules.subject import EndpointSubject, StackSubject, Violation
-from dpd_infra.rules.values import mapping, text
 from dpd_infra.spec.finding import Path, Severity
 from dpd_infra.spec.silence_annotation import SILENCE_ANNOTATION, read_silences
+from dpd_infra.spec.values import mapping, text
 
 _SERVICE_NAME = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?")
 _NAMESPACE = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")

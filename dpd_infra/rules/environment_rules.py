@@ -19,8 +19,8 @@ from dpd_infra.rules.environment import ENVIRONMENT, Variable
 from dpd_infra.rules.patches import remove_variable, set_variable
 from dpd_infra.rules.registry import rule
 from dpd_infra.rules.subject import EndpointSubject, Violation
-from dpd_infra.rules.values import mapping
 from dpd_infra.spec.finding import Patch, Severity
+from dpd_infra.spec.values import mapping
 
 HASH_SEED = "PYTHONHASHSEED"
 _LARGEST_SEED = 4_294_967_295

@@ -10,8 +10,8 @@ from dpd_infra.catalog.sources import DPD_BLOG, DPD_GUIDE, DPD_TROUBLESHOOTING
 from dpd_infra.rules.patches import set_value
 from dpd_infra.rules.registry import rule
 from dpd_infra.rules.subject import EndpointSubject, Violation
-from dpd_infra.rules.values import count, mapping
 from dpd_infra.spec.finding import Severity
+from dpd_infra.spec.values import count, mapping
 
 LEAST_BILLIONS = 70
 """Dense models from this size on benefit (DPD guide)."""

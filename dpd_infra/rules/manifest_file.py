@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dpd_infra.catalog.crd import API_GROUP, KIND
@@ -114,8 +114,8 @@ def check_manifests(text: SourceText, file: str, operator: OperatorFacts | None 
             if (named := _named(place)) is not None:
                 first = names.setdefault((named.name, named.namespace), named)
                 found += [] if first is named else findings_of("DPD703", FileSubject((first, named)), named.name)
-            placed = tuple(_placed(finding, place.document) for finding in found)
-            silenced = tuple(Silenced(_placed(entry.finding, place.document), entry.reason) for entry in verdict.silenced)
+            placed = tuple(place.document.placed(finding) for finding in found)
+            silenced = tuple(Silenced(place.document.placed(entry.finding), entry.reason) for entry in verdict.silenced)
             yield CheckedManifest(place.document.index, subject.name, placed, silenced)
         else:
             yield Skipped(described(place.data), place.line)
@@ -156,11 +156,6 @@ def described(data: Any) -> str:
 def _companions(text: SourceText, file: str) -> Iterator[Mapping[str, Any]]:
     if any(kind in text.text for kind in COMPANION_KINDS):
         yield from (place.data for place in resources(text, file) if place.kind in COMPANION_KINDS)
-
-
-def _placed(finding: Finding, document: Document) -> Finding:
-    position = document.locate(finding.path)
-    return replace(finding, file=document.file, line=position.line, column=position.column)
 
 
 def _text(data: Any, *path: str) -> str:

@@ -8,8 +8,8 @@ from dpd_infra.plan.worker_args import Flag
 from dpd_infra.render.provenance import OriginKind
 from dpd_infra.rules.environment import ENVIRONMENT
 from dpd_infra.rules.subject import EndpointSubject
-from dpd_infra.rules.values import entries
 from dpd_infra.spec.finding import Patch, Path
+from dpd_infra.spec.values import entries
 
 SHORT_ENVIRONMENT: Path = ("worker", "environment")
 """Where the short form holds the worker's variables, by name."""

@@ -22,9 +22,9 @@ from dpd_infra.rules.demand import Demand, demands
 from dpd_infra.rules.patches import remove, set_value
 from dpd_infra.rules.registry import rule
 from dpd_infra.rules.subject import EndpointSubject, Violation
-from dpd_infra.rules.values import mapping
 from dpd_infra.rules.wording import named
 from dpd_infra.spec.finding import Path, Severity
+from dpd_infra.spec.values import mapping
 
 HYPERPOD_LABELS: dict[str, tuple[str, ...]] = {
     GROUP_LABEL: (),

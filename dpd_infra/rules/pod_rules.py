@@ -11,8 +11,8 @@ from dpd_infra.rules.environment import ENVIRONMENT
 from dpd_infra.rules.patches import set_value
 from dpd_infra.rules.registry import rule
 from dpd_infra.rules.subject import EndpointSubject, Violation
-from dpd_infra.rules.values import count, entries, mapping, text
 from dpd_infra.spec.finding import Path, Severity
+from dpd_infra.spec.values import count, entries, mapping, text
 
 PROBE_KINDS = ("exec", "httpGet", "tcpSocket", "grpc")
 VALUE_SOURCES = ("configMapKeyRef", "secretKeyRef", "fieldRef", "resourceFieldRef", "fileKeyRef")

@@ -9,8 +9,8 @@ from dpd_infra.rules.patches import set_value
 from dpd_infra.rules.registry import rule
 from dpd_infra.rules.server_rules import server_port
 from dpd_infra.rules.subject import EndpointSubject, Violation
-from dpd_infra.rules.values import count, mapping, text
 from dpd_infra.spec.finding import Path, Severity
+from dpd_infra.spec.values import count, mapping, text
 
 LOAD_SECONDS = 600
 """A 70B model loads from cold S3 in 5 to 10 minutes (DPD guide)."""

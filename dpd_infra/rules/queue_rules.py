@@ -12,8 +12,8 @@ from dpd_infra.catalog.sources import (
 from dpd_infra.render.endpoint import KUEUE_PRIORITY_LABEL, KUEUE_QUEUE_LABEL
 from dpd_infra.rules.registry import rule
 from dpd_infra.rules.subject import EndpointSubject, StackSubject, Violation
-from dpd_infra.rules.values import entries, mapping, text
 from dpd_infra.spec.finding import Patch, Path, Severity
+from dpd_infra.spec.values import entries, mapping, text
 
 
 @rule(

@@ -20,8 +20,8 @@ from dpd_infra.plan.sizing.memory import DEFAULT_MAX_NUM_BATCHED_TOKENS
 from dpd_infra.plan.worker_args import Flag, WorkerArgs, server_args
 from dpd_infra.render.endpoint_roles import EFA_RESOURCE, GPU_RESOURCE, INSTANCE_TYPE_LABEL
 from dpd_infra.rules.environment import Variable
-from dpd_infra.rules.values import count, entries, mapping, text
 from dpd_infra.spec.finding import Path
+from dpd_infra.spec.values import count, entries, mapping, text
 from dpd_infra.spec.vocabulary import Role
 
 PREFILL_SEQUENCES, DECODE_SEQUENCES = 16, 32

@@ -16,8 +16,8 @@ from dpd_infra.plan.quantities import in_gib, quantity
 from dpd_infra.render.endpoint_roles import EFA_RESOURCE, GPU_RESOURCE
 from dpd_infra.rules.registry import rule
 from dpd_infra.rules.subject import EndpointSubject, Violation
-from dpd_infra.rules.values import mapping
 from dpd_infra.spec.finding import Severity
+from dpd_infra.spec.values import mapping
 
 _GIB = 2**30
 

@@ -12,9 +12,9 @@ from dpd_infra.render.endpoint_roles import GPU_RESOURCE
 from dpd_infra.rules.patches import remove, set_flag, set_value
 from dpd_infra.rules.registry import rule
 from dpd_infra.rules.subject import EndpointSubject, Violation
-from dpd_infra.rules.values import mapping
 from dpd_infra.rules.wording import as_flag
 from dpd_infra.spec.finding import Path, Severity
+from dpd_infra.spec.values import mapping
 
 TENSOR_PARALLEL = "tensor-parallel-size"
 

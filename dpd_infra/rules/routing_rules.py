@@ -10,9 +10,9 @@ from dpd_infra.catalog.sources import CACHING_ROUTING_GUIDE, CRD_3_2, DPD_BLOG, 
 from dpd_infra.rules.patches import set_value
 from dpd_infra.rules.registry import rule
 from dpd_infra.rules.subject import EndpointSubject, Violation
-from dpd_infra.rules.values import count, mapping, text
 from dpd_infra.rules.wording import named
 from dpd_infra.spec.finding import Severity
+from dpd_infra.spec.values import count, mapping, text
 
 PAYS_FROM_TOKENS = 4000
 """Inputs from this length on benefit (DPD guide)."""

@@ -11,8 +11,8 @@ from dpd_infra.rules.patches import remove, set_value
 from dpd_infra.rules.reading import DEFAULT_MAX_REPLICAS
 from dpd_infra.rules.registry import rule
 from dpd_infra.rules.subject import EndpointSubject, Violation
-from dpd_infra.rules.values import count, entries, mapping, text
 from dpd_infra.spec.finding import Path, Severity
+from dpd_infra.spec.values import count, entries, mapping, text
 
 _TRIGGERS = {"cloudWatchTrigger": "cloudWatchTriggerList", "prometheusTrigger": "prometheusTriggerList"}
 _UNDERSCORE = re.compile(r"(?<![A-Za-z0-9_:])vllm_(?=[a-z])")

@@ -9,8 +9,8 @@ from dpd_infra.rules.environment import ENVIRONMENT
 from dpd_infra.rules.registry import rule
 from dpd_infra.rules.secret_text import has_known_secret, is_plain, is_secret_flag, is_secret_variable, looks_random
 from dpd_infra.rules.subject import EndpointSubject, Violation
-from dpd_infra.rules.values import entries, mapping, text
 from dpd_infra.spec.finding import Path, Severity
+from dpd_infra.spec.values import entries, mapping, text
 
 _DEEPEST = 100
 _SHORT = 8

@@ -11,9 +11,9 @@ from dpd_infra.plan.worker_args import Flag
 from dpd_infra.rules.patches import set_flag, set_value
 from dpd_infra.rules.registry import rule
 from dpd_infra.rules.subject import EndpointSubject, Violation, told_once
-from dpd_infra.rules.values import count, mapping, text
 from dpd_infra.rules.wording import named
 from dpd_infra.spec.finding import Path, Severity
+from dpd_infra.spec.values import count, mapping, text
 
 DEFAULT_METRICS_PORT = 8080
 """metrics.modelMetrics.port where nothing is said (CRD)."""

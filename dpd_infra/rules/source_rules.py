@@ -23,8 +23,8 @@ from dpd_infra.rules.patches import set_value
 from dpd_infra.rules.registry import rule
 from dpd_infra.rules.secret_text import MASK, masked
 from dpd_infra.rules.subject import EndpointSubject, Violation
-from dpd_infra.rules.values import entries, mapping, text
 from dpd_infra.spec.finding import Path, Severity
+from dpd_infra.spec.values import entries, mapping, text
 from dpd_infra.spec.vocabulary import RESERVED_VOLUME_NAMES
 
 BLOCKS = {"s3": "s3Storage", "fsx": "fsxStorage", "huggingface": "huggingFaceModel"}

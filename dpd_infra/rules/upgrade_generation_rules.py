@@ -9,10 +9,10 @@ from dpd_infra.plan.endpoint_names import generation_name
 from dpd_infra.rules.demand import demands
 from dpd_infra.rules.registry import rule
 from dpd_infra.rules.subject import EndpointSubject, Violation
-from dpd_infra.rules.values import text
 from dpd_infra.rules.wide_subjects import UpgradeSubject, both_endpoints, is_made_anew, keeps_sagemaker_name
 from dpd_infra.spec.endpoint.change import ChangeMode
 from dpd_infra.spec.finding import Severity
+from dpd_infra.spec.values import text
 
 _NUMBERS = (
     ("generation", ChangeMode.BLUE_GREEN, "its name carries the number: a new endpoint is made and the old one deleted"),

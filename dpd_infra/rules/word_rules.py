@@ -13,8 +13,8 @@ from dpd_infra.rules.patches import set_value
 from dpd_infra.rules.registry import rule
 from dpd_infra.rules.secret_text import MASK, has_known_secret, is_secret_flag, looks_random, without_named_values
 from dpd_infra.rules.subject import EndpointSubject, Violation
-from dpd_infra.rules.values import entries
 from dpd_infra.spec.finding import Path, Severity
+from dpd_infra.spec.values import entries
 
 KNOWN_FLAGS = (
     "tensor-parallel-size",

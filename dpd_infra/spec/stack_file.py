@@ -6,8 +6,7 @@ import pathlib
 from dataclasses import dataclass, field
 from typing import Any
 
-from dpd_infra.spec.finding import Path
-from dpd_infra.spec.yaml_source import Document, Position, SourceText, YamlProblem, load_document
+from dpd_infra.spec.yaml_source import Document, SourceText, YamlProblem, load_document
 
 PROJECT_FILE = "Pulumi.yaml"
 _PREFIX = "Pulumi."
@@ -47,10 +46,6 @@ class StackFile:
     def file(self) -> str:
         """The file's name as reports show it."""
         return str(self.path)
-
-    def locate(self, path: Path) -> Position:
-        """Where a path of the file's data stands."""
-        return self.document.locate(path)
 
 
 def is_stack_file(path: pathlib.Path) -> bool:

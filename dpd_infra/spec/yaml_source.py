@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property
 from typing import Any, NoReturn
 
 import yaml
 
-from dpd_infra.spec.finding import Path
+from dpd_infra.spec.finding import Finding, Path
 from dpd_infra.spec.yaml_builder import Builder, Place, YamlProblem
 
 MAX_BYTES = 16 * 1024 * 1024
@@ -80,6 +80,11 @@ class Document:
         """Where a key or an item stands, or where its nearest ancestor does."""
         place, _ = self._walk(path)
         return Position(place.line + 1, place.column + 1)
+
+    def placed(self, finding: Finding) -> Finding:
+        """A finding with its place in this file: where its path stands, or the nearest to it that does."""
+        position = self.locate(finding.path)
+        return replace(finding, file=self.file, line=position.line, column=position.column)
 
     def span(self, path: Path) -> tuple[int, int] | None:
         """Where the value of a key or an item begins and ends in the text, characters; None where it does not stand there by itself."""

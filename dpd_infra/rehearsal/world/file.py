@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -230,11 +229,7 @@ class World(Spec):
             raise WorldRefused([_shape(file, "a world file is a mapping", fix, line=1, column=1)], {file: document})
         world, findings = build(cls, document.data or {}, (), "world")
         if findings or world is None:
-            placed = []
-            for finding in findings:
-                position = document.locate(finding.path)
-                placed.append(replace(finding, file=file, line=position.line, column=position.column))
-            raise WorldRefused(placed, {file: document})
+            raise WorldRefused([document.placed(finding) for finding in findings], {file: document})
         return world
 
     def capacity_of(self, zone: str, instance_type: str) -> int | None:

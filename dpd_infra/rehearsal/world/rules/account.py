@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from dpd_infra.catalog.sources import EKS_USER_GUIDE, IAM_QUOTAS, IAM_USER_GUIDE, VPC_USER_GUIDE, Source, thread
+from dpd_infra.catalog.sources import EC2_ERRORS, EKS_USER_GUIDE, IAM_QUOTAS, IAM_USER_GUIDE, S3_ERRORS, VPC_USER_GUIDE, thread
 from dpd_infra.rehearsal.world.rule import WorldRule
 
-_EC2_ERRORS = Source("EC2 API error codes", "docs.aws.amazon.com/AWSEC2/latest/APIReference/errors-overview")
-_S3_ERRORS = Source("S3 API error codes", "docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses")
 _LEFTOVERS = thread("pulumi/pulumi-eks", 382, 640, 779, 1226)
 
 VPC_IN_USE = WorldRule(
@@ -37,26 +35,26 @@ BUCKET_EMPTY = WorldRule(
     "bucket-empty",
     "A bucket goes when it is empty.",
     "The bucket you tried to delete is not empty",
-    _S3_ERRORS,
+    S3_ERRORS,
 )
-VPC_QUOTA = WorldRule("vpc-quota", "VPCs of a region stay within their quota.", "The maximum number of VPCs has been reached.", _EC2_ERRORS)
+VPC_QUOTA = WorldRule("vpc-quota", "VPCs of a region stay within their quota.", "The maximum number of VPCs has been reached.", EC2_ERRORS)
 ADDRESS_QUOTA = WorldRule(
     "elastic-address-quota",
     "Elastic addresses of a region stay within their quota.",
     "The maximum number of addresses has been reached.",
-    _EC2_ERRORS,
+    EC2_ERRORS,
 )
 GATEWAY_QUOTA = WorldRule(
     "internet-gateway-quota",
     "Internet gateways of a region stay within their quota.",
     "The maximum number of internet gateways has been reached.",
-    _EC2_ERRORS,
+    EC2_ERRORS,
 )
 SUBNET_FULL = WorldRule(
     "subnet-addresses",
     "What takes an address of a subnet finds one free there.",
     "The specified subnet does not have enough free addresses to satisfy the request.",
-    _EC2_ERRORS,
+    EC2_ERRORS,
 )
 EKS_ROLE = WorldRule(
     "eks-role-trust",
@@ -124,13 +122,13 @@ NETWORK_HAS_GATEWAY = WorldRule(
     "nat-gateway-needs-internet-gateway",
     "A public NAT gateway is made in a VPC that has its internet gateway.",
     "Network {vpc} has no Internet gateway attached",
-    _EC2_ERRORS,
+    EC2_ERRORS,
 )
 ADDRESS_IN_USE = WorldRule(
     "elastic-address-in-use",
     "An elastic address is released after the NAT gateway that uses it.",
     "Address with allocation id [{id}] cannot be released because it is in use.",
-    _EC2_ERRORS,
+    EC2_ERRORS,
 )
 
 RULES = tuple(value for value in list(globals().values()) if isinstance(value, WorldRule))

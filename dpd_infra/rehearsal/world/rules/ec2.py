@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dpd_infra.catalog.sources import VPC_USER_GUIDE, Source, thread
+from dpd_infra.catalog.sources import EC2_ERRORS, VPC_USER_GUIDE, Source, thread
 from dpd_infra.rehearsal.world.rule import WorldRule
 
-_EC2_ERRORS = Source("EC2 API error codes", "docs.aws.amazon.com/AWSEC2/latest/APIReference/errors-overview")
 _TERRAFORM_POST = Source("What Terraform says of a route whose NAT gateway failed", "a public blog post that quotes its output")
 
 VPC_EXISTS = WorldRule(
@@ -48,7 +47,7 @@ GATEWAY_EXISTS = WorldRule(
     "internet-gateway-exists",
     "The internet gateway that a route leads to exists.",
     "The gateway ID '{id}' does not exist",
-    _EC2_ERRORS,
+    EC2_ERRORS,
     verbatim=False,
 )
 ONE_GATEWAY = WorldRule(

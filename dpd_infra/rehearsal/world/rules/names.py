@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dpd_infra.catalog.sources import IAM_QUOTAS, Source, thread
+from dpd_infra.catalog.sources import IAM_QUOTAS, S3_ERRORS, Source, thread
 from dpd_infra.rehearsal.world.rule import WorldRule
 
 _IAM_API = Source("IAM GetOpenIDConnectProvider", "IAM API reference: NoSuchEntity")
 _S3_NAMES = Source("S3 bucket naming rules", "S3 user guide, bucketnamingrules")
-_S3_ERRORS = Source("S3 API error codes", "docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses")
 
 ROLE_NAME = WorldRule(
     "iam-role-name",
@@ -88,13 +87,13 @@ BUCKET_IS_THERE = WorldRule(
     "bucket-there",
     "The bucket that a setting or an object belongs to exists.",
     "The specified bucket does not exist",
-    _S3_ERRORS,
+    S3_ERRORS,
 )
 OBJECT_IS_THERE = WorldRule(
     "object-there",
     "An object that is read exists, and so does its bucket.",
     "Not Found",
-    _S3_ERRORS,
+    S3_ERRORS,
 )
 
 RULES = tuple(value for value in list(globals().values()) if isinstance(value, WorldRule))
