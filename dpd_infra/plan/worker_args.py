@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from dpd_infra.plan.entry_words import is_run_together, words_meant
 from dpd_infra.spec.finding import Path
 from dpd_infra.spec.vocabulary import Role
 
@@ -35,9 +36,6 @@ _MULTIPLIERS = {"k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "K": 2**10, "M"
 _HUMAN = re.compile(r"(\d{1,12}(?:\.\d{1,12})?)([kKmMgGtT])")
 _NEGATIVE = re.compile(r"-\d+(\.\d+)?")
 _SHELLS = frozenset({"sh", "bash", "dash", "ash", "zsh"})
-_LONG_DASHES = "\u2010\u2011\u2012\u2013\u2014\u2015\u2212"
-"""What editors make of a hyphen, or of two."""
-_RUN_TOGETHER = re.compile(rf"--?[A-Za-z][^=\s]*\s|[ \t]+--?[A-Za-z][^\n]*$|[{_LONG_DASHES}].")
 _ROLE_KEYS = {Role.PREFILL: "prefillSpec", Role.DECODE: "decodingSpec"}
 
 
@@ -199,25 +197,6 @@ def server_args(manifest: Mapping[str, Any], role: Role | None = None) -> Worker
         lines = [word for word in (*command[1:], *args) if not (word.text.startswith("-") and len(word.text) <= len("-euxc"))]
         return parse_words([word for line in lines for word in _shell_words(line)])
     return parse_words([*command, *args])
-
-
-def is_run_together(text: str) -> bool:
-    """Whether a list entry holds a flag and more, `--port 8000`, or begins with a blank or a dash that is no hyphen.
-
-    No server reads it as meant.
-    """
-    return _RUN_TOGETHER.match(text) is not None
-
-
-def words_meant(text: str) -> list[str]:
-    """The words that an entry was meant as, where it is run together."""
-    # An editor makes one long dash of two hyphens.
-    text = text.lstrip()
-    plain = text if text.startswith("-") else f"--{text.lstrip(f'-{_LONG_DASHES}')}"
-    try:
-        return shlex.split(plain)
-    except ValueError:
-        return plain.split()
 
 
 def is_shell(command: Any) -> bool:

@@ -8,11 +8,14 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from dpd_infra.catalog.sources import CRD_3_2, KUBERNETES_DOCS, VLLM
-from dpd_infra.plan.worker_args import is_run_together, is_shell, words_meant
+from dpd_infra.plan.entry_words import is_run_together, words_meant
+from dpd_infra.plan.worker_args import is_shell
 from dpd_infra.rules.patches import set_value
 from dpd_infra.rules.registry import rule
+from dpd_infra.rules.report import printable
 from dpd_infra.rules.secret_text import MASK, has_known_secret, is_secret_flag, looks_random, without_named_values
 from dpd_infra.rules.subject import EndpointSubject, Violation
+from dpd_infra.rules.yaml_edits import scalar_text
 from dpd_infra.spec.finding import Path, Severity
 from dpd_infra.spec.values import entries
 
@@ -37,7 +40,7 @@ KNOWN_FLAGS = (
 _SURE = frozenset({*KNOWN_FLAGS, "model", "host", "port"})
 _NEAR = 0.85
 _SHOWN, _MOST_WORDS = 80, 12
-"""How much of a word a report repeats, and how many words."""
+"""How much of a word a report repeats, and how many words, where not all of them can be shown."""
 _TAKES_WORDS = re.compile(r"\$\{?[@*1-9]")
 _WITH_SCRIPT = re.compile(r"-[a-z]{0,4}c")
 
@@ -76,9 +79,7 @@ def one_word_an_entry(endpoint: EndpointSubject) -> Iterator[Violation]:
             is_open = told == meant[:_SHOWN]
             said = word if is_open else " ".join(told)
             patch = set_value(endpoint, place, meant[0]) if len(meant) == 1 and is_open else None
-            shown = ", ".join(f'"{each[:_SHOWN]}"' for each in told[:_MOST_WORDS])
-            shown += ", …" if len(meant) > _MOST_WORDS else ""
-            fix = f"write {shown}{f' as {len(meant)} entries' if len(meant) > 1 else ''}"
+            fix = f"write {_as_entries(told, len(meant))}{f' as {len(meant)} entries' if len(meant) > 1 else ''}"
             yield Violation(
                 endpoint.at(*place), f"{said[:_SHOWN]!r} is one entry", fix, value=said[:_SHOWN], patch=patch, secret=not is_open
             )
@@ -128,6 +129,19 @@ def flags_are_spelt(endpoint: EndpointSubject) -> Iterator[Violation]:
             if flag.name not in _SURE and flag.flag_path not in seen and (meant := _meant(flag.name)):
                 seen.add(flag.flag_path)
                 yield Violation(endpoint.at(*flag.flag_path), f"--{flag.name} is no flag of vLLM", f"write --{meant}", f"--{flag.name}")
+
+
+def _as_entries(words: list[str], count: int) -> str:
+    """Words as they are to be pasted between the brackets of a list in YAML; of very many or long ones the beginnings."""
+    if len(words) < count or sum(map(len, words)) > _SHOWN * _MOST_WORDS:
+        rest = ", …" if count > _MOST_WORDS else ""
+        return ", ".join(_as_entry(word if len(word) <= _SHOWN else f"{word[:_SHOWN]}…") for word in words[:_MOST_WORDS]) + rest
+    return ", ".join(map(_as_entry, words))
+
+
+def _as_entry(word: str) -> str:
+    # Text of JSON is read more easily between single quotes.
+    return printable(scalar_text(word, quote="'" if '"' in word or "\\" in word else '"'))
 
 
 def _without_secrets(words: list[str]) -> list[str]:
