@@ -38,7 +38,12 @@ def _read(text: str) -> Decimal | None:
 def whole(value: Any) -> int | None:
     """A quantity that is a whole number, as an int; None otherwise."""
     number = quantity(value)
-    return int(number) if number is not None and number == number.to_integral_value() else None
+    return int(number) if number is not None and is_whole(number) else None
+
+
+def is_whole(number: Decimal) -> bool:
+    """Whether a number has no fraction, however large it is: a remainder of 1E30 is beyond the precision of decimals."""
+    return number == number.to_integral_value()
 
 
 def in_gib(number: Decimal | int) -> str:

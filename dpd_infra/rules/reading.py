@@ -13,7 +13,7 @@ from dpd_infra.catalog.model_servers import ModelServer, model_server
 from dpd_infra.catalog.models import KvFormat, ModelShape
 from dpd_infra.catalog.node_sizes import NodeSize, node_size
 from dpd_infra.plan.mirrors import original
-from dpd_infra.plan.quantities import quantity
+from dpd_infra.plan.quantities import is_whole, quantity
 from dpd_infra.plan.served import kv_format, model_as_served, model_by_name, model_names
 from dpd_infra.plan.sizing.buffer import CHUNK_TOKENS
 from dpd_infra.plan.sizing.memory import DEFAULT_MAX_NUM_BATCHED_TOKENS
@@ -63,7 +63,7 @@ class ServerReading:
     def gpus(self) -> int:
         """GPUs a pod; 0 where none are asked for, or a part of one, which Kubernetes refuses."""
         asked = self.asked(GPU_RESOURCE) or Decimal(0)
-        return 0 if asked % 1 else int(asked)
+        return int(asked) if is_whole(asked) else 0
 
     @cached_property
     def efa_devices(self) -> int:

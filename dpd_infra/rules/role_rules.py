@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dpd_infra.catalog.sources import CRD_3_2, DPD_BLOG, DPD_GUIDE, DPD_TROUBLESHOOTING, KUBERNETES_DOCS, LMCACHE, VLLM, thread
-from dpd_infra.plan.quantities import quantity
+from dpd_infra.plan.quantities import is_whole, quantity
 from dpd_infra.plan.sizing.kv_cache import tensor_parallel_problems
 from dpd_infra.plan.worker_args import Flag
 from dpd_infra.render.endpoint_roles import GPU_RESOURCE
@@ -228,7 +228,7 @@ def devices_are_limited(endpoint: EndpointSubject) -> Iterator[Violation]:
             own: Path = (*server.resources_path, "requests", name)
             if asked is None or (not is_device and (limit is None or asked <= limit)):
                 continue
-            if is_device and asked % 1:
+            if is_device and not is_whole(asked):
                 what = f"{server.name} requests {value} of {name}, which come whole"
                 yield Violation(endpoint.at(*own), what, "request a whole number", value=value)
             elif asked != limit:

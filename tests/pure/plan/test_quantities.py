@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpd_infra.plan.quantities import in_gib, quantity, whole
+from dpd_infra.plan.quantities import in_gib, is_whole, quantity, whole
 
 
 @pytest.mark.parametrize(
@@ -44,6 +45,12 @@ def test_what_is_no_quantity_is_none(written: Any) -> None:
 def test_only_whole_numbers_are_whole() -> None:
     assert whole("1500m") is None
     assert whole("2000m") == 2
+
+
+@given(st.integers(min_value=-(10**60), max_value=10**60), st.integers(min_value=-40, max_value=99))
+def test_a_number_is_whole_however_large_it_is(digits: int, exponent: int) -> None:
+    exact = Fraction(digits) * Fraction(10) ** exponent
+    assert is_whole(Decimal(f"{digits}E{exponent}")) == (exact.denominator == 1)
 
 
 def test_bytes_for_people() -> None:

@@ -277,3 +277,10 @@ def test_what_is_captured_into_a_bucket_of_the_operators_policy_needs_nothing_mo
 def test_a_slip_of_a_million_letters_is_told_in_a_few(edit: Edit) -> None:
     said = [finding for finding in raw(edit).findings if finding.rule in {"DPD018", "DPD037", "DPD429"}]
     assert all(len(finding.what) + len(finding.fix) < 1200 for finding in said)
+
+
+@pytest.mark.parametrize("name", ["nvidia.com/gpu", "vpc.amazonaws.com/efa", "cpu", "memory"])
+@pytest.mark.parametrize("amount", ["1E30", "9e99", "1" * 30 + "E", 10**400])
+def test_an_amount_beyond_all_sense_is_told_of(name: str, amount: str | int) -> None:
+    found = raw(both(f"resources|requests|{name}", amount), both(f"resources|limits|{name}", amount)).findings
+    assert [finding for finding in found if finding.severity is Severity.ERROR and "resources" in finding.path]
