@@ -12,6 +12,14 @@ from dpd_infra.stack import StackSpec
 if TYPE_CHECKING:
     from dpd_infra.rehearsal.engine import Action
 
+KEPT_FILES = ("report.html", "report.json", "state.json", "account.json")
+"""What `--keep` writes."""
+
+
+def state_dir(root: Path, *, from_state: bool) -> Path:
+    """Where a project's rehearsals keep their state: what is deployed is rehearsed beside the project's own rehearsals."""
+    return root / ".dpd" / ("rehearsal-from-state" if from_state else "rehearsal")
+
 
 @dataclass(frozen=True)
 class Asked:
@@ -37,5 +45,5 @@ class Asked:
 
     @property
     def state_dir(self) -> Path:
-        """What is deployed is rehearsed beside the project's own rehearsals."""
-        return self.root / ".dpd" / ("rehearsal-from-state" if self.exported else "rehearsal")
+        """Where this rehearsal keeps its state."""
+        return state_dir(self.root, from_state=bool(self.exported))

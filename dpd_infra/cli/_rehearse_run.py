@@ -8,12 +8,12 @@ import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from dpd_infra.cli._output import FAILED, WRONG_USAGE, existing_file, fail, print_json, refuse
-from dpd_infra.cli._rehearse_asked import Asked
+from dpd_infra.cli._rehearse_asked import KEPT_FILES, Asked
 from dpd_infra.cli._rehearse_drills import fault, what_can_be_killed
 from dpd_infra.spec.yaml_source import load_document
 
@@ -215,13 +215,14 @@ def _tell(asked: Asked, report: Report, rehearsal: Rehearsal) -> None:
     with_time = report.timeline is not None and (asked.timeline or asked.keep is not None)
     if with_time and report.timeline is not None:
         data["timeline"] = timeline_data(report.timeline)
-    _write(asked, report, rehearsal, data)
     if asked.as_json:
         print_json(data)
     else:
         if report.result is not None and report.ok:
             show(report.result, asked.spec, asked.stack)
         show_report(report, timeline=asked.timeline, told=asked.told)
+    # Written last: what was found is on the screen, whatever becomes of the files.
+    _write(asked, report, rehearsal, data)
     if not report.ok:
         raise typer.Exit(FAILED)
 
@@ -230,23 +231,20 @@ def _write(asked: Asked, report: Report, rehearsal: Rehearsal, data: dict[str, A
     from dpd_infra.rehearsal.report_html import page
 
     try:
-        if asked.html is not None:
-            asked.html.parent.mkdir(parents=True, exist_ok=True)
-            asked.html.write_text(page(report), encoding="utf-8")
         if asked.keep is not None:
+            page_file, data_file, *copied = (asked.keep / name for name in KEPT_FILES)
             asked.keep.mkdir(parents=True, exist_ok=True)
-            (asked.keep / "report.html").write_text(page(report), encoding="utf-8")
-            (asked.keep / "report.json").write_text(json.dumps(data, indent=2, ensure_ascii=False, default=str), encoding="utf-8")
+            page_file.write_text(page(report), encoding="utf-8")
+            data_file.write_text(json.dumps(data, indent=2, ensure_ascii=False, default=str), encoding="utf-8")
             with rehearsal.session() as session:
-                for name, file in (("state.json", session.engine.checkpoint.file), ("account.json", rehearsal.folder / "account.json")):
+                for target, file in zip(copied, (session.engine.checkpoint.file, rehearsal.folder / "account.json"), strict=True):
                     if file.exists():
-                        shutil.copyfile(file, asked.keep / name)
+                        shutil.copyfile(file, target)
+        if asked.html is not None:
+            # It may be meant for a folder in the other one.
+            asked.html.write_text(page(report), encoding="utf-8")
     except OSError as error:
-        _cannot_write(asked, error)
+        fail(f"{error.filename} cannot be written: {(error.strerror or str(error)).lower()}")
     for written in (asked.html, asked.keep):
         if written is not None and not asked.as_json:
             print(f"written: {written / 'report.html' if written is asked.keep else written}", file=sys.stderr)
-
-
-def _cannot_write(asked: Asked, error: OSError) -> NoReturn:
-    fail(f"{error.filename} cannot be written: {error.strerror or error}", as_json=asked.as_json, code=WRONG_USAGE)

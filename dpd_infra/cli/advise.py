@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from dpd_infra.cli._arguments import WRONG_USAGE, UsageError, above_zero, none_or_more, one_or_more
 from dpd_infra.cli._load_options import endpoints, needed, parser, prices, unreadable, workload
+from dpd_infra.cli._output_paths import File, refuse_unwritable
 from dpd_infra.plan.advice.advise import Question, advise
 from dpd_infra.plan.advice.counterfactual import Targets
 from dpd_infra.plan.advice.plot import plot_svg
@@ -34,7 +35,13 @@ def main(arguments: Sequence[str]) -> int:
     as_json = "--json" in arguments
     try:
         given = options.parse_args(list(arguments))
+        plot = pathlib.Path(given.plot) if given.plot is not None else None
+        if plot is not None:
+            refuse_unwritable(File("--plot", plot))
         load = workload(given)
+        asked = list(endpoints(given, load))
+        plots = _plots(plot, [each.name for each in asked])
+        refuse_unwritable(*(File("--plot", path) for path in plots.values()))
         if not given.no_library and is_installed() and sys.stderr.isatty():
             print("asking AIConfigurator too: about ten seconds an endpoint (--no-library leaves it out)", file=sys.stderr)
         targets, known = Targets(given.ttft_target, given.tpot_target), prices(given)
@@ -54,10 +61,8 @@ def main(arguments: Sequence[str]) -> int:
                     ask_library=not given.no_library,
                 )
             )
-            for each in endpoints(given, load)
+            for each in asked
         }
-        if given.plot:
-            _write_plots(pathlib.Path(given.plot), {name: advice.threshold for name, advice in found.items() if advice.threshold})
     except UsageError as error:
         return _fail(str(error), WRONG_USAGE, as_json=as_json)
     except YamlProblem as error:
@@ -69,14 +74,24 @@ def main(arguments: Sequence[str]) -> int:
         print(json.dumps(data, indent=2, ensure_ascii=False))
     else:
         print("\n\n".join(advice_text(name, advice) for name, advice in found.items()))
-    return 0
+    # Written last: what was found is on the screen, whatever becomes of the file.
+    return _write_plots({path: (name, threshold) for name, path in plots.items() if (threshold := found[name].threshold)})
 
 
-def _write_plots(path: pathlib.Path, found: dict[str, ThresholdAdvice]) -> None:
+def _plots(path: pathlib.Path | None, names: Sequence[str]) -> dict[str, pathlib.Path]:
     """One file an endpoint: of several, each has the endpoint's name in its own."""
-    for name, advice in found.items():
-        target = path if len(found) == 1 else path.with_name(f"{path.stem}-{name}{path.suffix}")
-        target.write_text(plot_svg(advice, f"{name}: request time, TTFT and TPOT by routing threshold"), encoding="utf-8")
+    if path is None:
+        return {}
+    return {name: path if len(names) == 1 else path.with_name(f"{path.stem}-{name}{path.suffix}") for name in names}
+
+
+def _write_plots(plots: dict[pathlib.Path, tuple[str, ThresholdAdvice]]) -> int:
+    for path, (name, advice) in plots.items():
+        try:
+            path.write_text(plot_svg(advice, f"{name}: request time, TTFT and TPOT by routing threshold"), encoding="utf-8")
+        except OSError as error:
+            return _fail(f"{path} cannot be written: {(error.strerror or str(error)).lower()}", 1, as_json=False)
+    return 0
 
 
 def _fail(message: str, code: int, *, as_json: bool) -> int:

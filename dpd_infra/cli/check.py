@@ -6,7 +6,7 @@ import argparse
 import json as json_module
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from dpd_infra.checking import CheckedFile, FixedFile, check_paths, fix_file, operator_named
@@ -104,7 +104,9 @@ def _check(
             checked = list(check_paths(paths, facts))
         except FileNotFoundError as error:
             fail(f"no such file or folder: {error}", as_json=json, code=WRONG_USAGE)
-    fixed = list(_fix(checked, facts, write=fix)) if fix or diff else []
+    fixed = [(file, found) for file in checked if (found := fix_file(file, facts)) is not None] if fix or diff else []
+    if fix:
+        _write_fixes(checked, fixed, facts, as_json=json)
     findings = [finding for file in checked for finding in file.findings]
     _print(checked, findings, fixed, json=json, sarif=sarif, github=github, changes=changes)
     return FAILED if errors(findings) else 0
@@ -140,23 +142,28 @@ def _changes(old: str, new: str, facts: OperatorFacts | None) -> list[ChangedFie
         return []
 
 
-def _fix(checked: list[CheckedFile], facts: OperatorFacts | None, *, write: bool) -> Iterator[tuple[CheckedFile, FixedFile]]:
-    """Each file that has fixes, with them; where they are written, its findings are those that are left."""
+def _write_fixes(
+    checked: list[CheckedFile], fixed: Sequence[tuple[CheckedFile, FixedFile]], facts: OperatorFacts | None, *, as_json: bool
+) -> None:
+    """Write what was fixed, once every file is known to be writable; the findings are then those that are left."""
     from dpd_infra.checking import check_bytes
+    from dpd_infra.cli._arguments import UsageError
+    from dpd_infra.cli._output_paths import Replaced, refuse_unwritable
     from dpd_infra.rules.fixing import write_atomically
     from dpd_infra.spec.yaml_source import SourceText
 
-    for index, file in enumerate(checked):
-        fixed = fix_file(file, facts)
-        if fixed is None or file.text is None:
-            continue
-        yield file, fixed
-        if write and fixed.applied and file.path is not None:
-            try:
-                write_atomically(file.path, fixed.text, file.text.encoding)
-            except OSError as error:
-                fail(f"{file.file} cannot be written: {(error.strerror or str(error)).lower()}")
-            checked[index] = check_bytes(SourceText(fixed.text, file.text.encoding), file.file, file.path, facts)
+    places = {id(file): index for index, file in enumerate(checked)}
+    changed = [(file, fix, file.path, file.text) for file, fix in fixed if fix.applied and file.path is not None and file.text is not None]
+    try:
+        refuse_unwritable(*(Replaced("--fix", path) for _, _, path, _ in changed))
+    except UsageError as error:
+        fail(str(error), as_json=as_json, code=WRONG_USAGE)
+    for file, fix, path, text in changed:
+        try:
+            write_atomically(path, fix.text, text.encoding)
+        except OSError as error:
+            fail(f"{file.file} cannot be written: {(error.strerror or str(error)).lower()}", as_json=as_json)
+        checked[places[id(file)]] = check_bytes(SourceText(fix.text, text.encoding), file.file, path, facts)
 
 
 def _print(

@@ -9,7 +9,9 @@ from typing import Annotated
 
 import typer
 
+from dpd_infra.cli._arguments import UsageError
 from dpd_infra.cli._output import WRONG_USAGE, existing_file, fail, print_json, refuse
+from dpd_infra.cli._output_paths import Folder, Replaced, refuse_unwritable
 from dpd_infra.ops.chart import REPOSITORY, fetch_chart
 from dpd_infra.ops.chart_archive import ChartError
 from dpd_infra.spec.dependencies import DependenciesSpec
@@ -37,10 +39,12 @@ def command(
     project = find_project_file(start)
     if project is None:
         fail(f"no Pulumi.yaml in {start} or above it", as_json=json, code=WRONG_USAGE)
+    archive = project.parent / dependencies.archive
+    _look(archive, force=force, as_json=json)
     try:
         chart = fetch_chart(
             dependencies.revision,
-            project.parent / dependencies.archive,
+            archive,
             repository=repository,
             force=force,
             progress=lambda line: print(line, file=sys.stderr, flush=True),
@@ -53,6 +57,17 @@ def command(
     for subchart in chart.subcharts:
         print(f"  {subchart.name} {subchart.version}")
     print(f"{chart.path}: {chart.name} {chart.version} with {len(chart.subcharts)} subcharts, sha256 {chart.sha256}")
+
+
+def _look(archive: Path, *, force: bool, as_json: bool) -> None:
+    """End the command, before anything is fetched, where the archive cannot be written; one that is there may be the same."""
+    try:
+        if not archive.is_file():
+            refuse_unwritable(Folder("the chart's folder", archive.parent, [archive.name], named=False))
+        elif force:
+            refuse_unwritable(Replaced("--force", archive))
+    except UsageError as error:
+        fail(str(error), as_json=as_json, code=WRONG_USAGE)
 
 
 def _dependencies(file: Path, *, as_json: bool) -> DependenciesSpec:

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dpd_infra.cli._arguments import UsageError
 from dpd_infra.cli._output import WRONG_USAGE, existing_file, fail, print_json
+from dpd_infra.cli._output_paths import Folder, refuse_unwritable
 from dpd_infra.ops.import_state import ImportPlan, Step, plan_import
 from dpd_infra.ops.live_estate import EstateUnreadable, LiveEstate, describe
 
@@ -37,6 +39,8 @@ def command(
 
     Describes a HyperPod cluster with its EKS cluster and add-ons, and writes what takes it over. Nothing in AWS is changed.
     """
+    if not json:
+        _look(out, stack, force=force)
     try:
         plan = plan_import(_estate(cluster, region, profile, terraform, as_json=json), name=name, keep=keep or ())
     except EstateUnreadable as error:
@@ -44,7 +48,7 @@ def command(
     if json:
         print_json({"ok": True, "stackFile": plan.stack_file, "importFile": plan.import_file, "notes": list(plan.notes)})
         return
-    _write(plan, out, stack, force=force)
+    _write(plan, out, stack)
 
 
 def _estate(cluster: str | None, region: str | None, profile: str | None, terraform: Path | None, *, as_json: bool) -> LiveEstate:
@@ -85,18 +89,32 @@ def _aws_errors() -> tuple[type[Exception], ...]:
     return (BotoCoreError, ClientError)
 
 
-def _write(plan: ImportPlan, folder: Path, stack: str, *, force: bool) -> None:
+def _look(folder: Path, stack: str, *, force: bool) -> None:
+    """End the command, before AWS is asked, where the files cannot be written or are there already."""
+    files = (f"Pulumi.{stack}.yaml", IMPORT_FILE)
+    if "/" in stack:
+        fail(f"--stack {stack}: a stack's own name, without organization and project", code=WRONG_USAGE)
+    try:
+        refuse_unwritable(Folder("--out", folder, files))
+    except UsageError as error:
+        fail(str(error), code=WRONG_USAGE)
+    if taken := [name for name in files if (folder / name).exists() and not force]:
+        fail(f"{', '.join(str(folder / name) for name in taken)}: there already; write elsewhere with --out, or over it with --force")
+
+
+def _write(plan: ImportPlan, folder: Path, stack: str) -> None:
     import yaml
 
     files = {f"Pulumi.{stack}.yaml": yaml.safe_dump(plan.stack_file, sort_keys=False, width=140)}
     if plan.import_file["resources"]:
         files[IMPORT_FILE] = json_format.dumps(plan.import_file, indent=2) + "\n"
-    if taken := [name for name in files if (folder / name).exists() and not force]:
-        fail(f"{', '.join(str(folder / name) for name in taken)}: there already; write elsewhere with --out, or over it with --force")
-    folder.mkdir(parents=True, exist_ok=True)
-    for file, text in files.items():
-        (folder / file).write_text(text, encoding="utf-8")
-        print(folder / file)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for file, text in files.items():
+            (folder / file).write_text(text, encoding="utf-8")
+            print(folder / file)
+    except OSError as error:
+        fail(f"{error.filename} cannot be written: {(error.strerror or str(error)).lower()}")
     for note in plan.notes:
         print(f"  note: {note}", file=sys.stderr)
     if IMPORT_FILE in files:

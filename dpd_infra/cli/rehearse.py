@@ -8,8 +8,10 @@ from typing import Annotated
 
 import typer
 
+from dpd_infra.cli._arguments import UsageError
 from dpd_infra.cli._output import WRONG_USAGE, fail, print_report, refuse
-from dpd_infra.cli._rehearse_asked import Asked
+from dpd_infra.cli._output_paths import File, Folder, refuse_unwritable
+from dpd_infra.cli._rehearse_asked import KEPT_FILES, Asked, state_dir
 from dpd_infra.cli._rehearse_run import rehearse
 from dpd_infra.spec.finding import Severity
 from dpd_infra.spec.stack_file import find_project_file, find_stack_file, is_stack_file, stack_name, stacks_there
@@ -70,11 +72,13 @@ def command(  # noqa: PLR0913, PLR0917 - each is an option
         there = stacks_there(project_file.parent)
         hint = f"its stacks are {', '.join(there)}" if there else f"no Pulumi.{stack}.yaml"
         fail(f"{project_file.parent} has no stack {stack!r}: {hint}", as_json=json, code=WRONG_USAGE)
+    root = project_file.parent
+    _look(html, keep, state_dir(root, from_state=bool(from_)), as_json=json)
     loaded = load_file(_short(file))
     if loaded.spec is None:
         refuse(loaded.findings, loaded.documents, as_json=json)
     asked = Asked(
-        root=project_file.parent,
+        root=root,
         stack=stack,
         stack_file=file,
         spec=loaded.spec,
@@ -95,6 +99,19 @@ def command(  # noqa: PLR0913, PLR0917 - each is an option
         print_report(warnings, loaded.documents)
         asked = replace(asked, told=warnings)
     rehearse(asked)
+
+
+def _look(html: Path | None, keep: Path | None, state: Path, *, as_json: bool) -> None:
+    """End the command, before the rehearsal begins, where what it writes cannot be written."""
+    places: list[File | Folder] = [Folder("the folder of rehearsals", state, named=False)]
+    if html is not None:
+        places.append(File("--html", html))
+    if keep is not None:
+        places.append(Folder("--keep", keep, KEPT_FILES))
+    try:
+        refuse_unwritable(*places)
+    except UsageError as error:
+        fail(str(error), as_json=as_json, code=WRONG_USAGE)
 
 
 _TOGETHER = ({"--fail", "--destroy"}, {"--kill-at", "--destroy"})
