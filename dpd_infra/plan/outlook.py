@@ -6,6 +6,7 @@ All of it is read from what the program registers, so a resource that somebody a
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from ipaddress import IPv4Network
@@ -164,18 +165,22 @@ def _taken(subnet: Registration, resources: Sequence[Registration], groups: Sequ
 
 
 def _groups(resources: Sequence[Registration], endpoints: Sequence[EndpointOutlook]) -> Iterator[GroupOutlook]:
+    by_group: Counter[str] = Counter()
+    by_type: Counter[str] = Counter()
+    for endpoint in endpoints:
+        for role in endpoint.roles:
+            gpus = (role.gpus or 0) * role.replicas
+            if role.instance_group is not None:
+                by_group[role.instance_group] += gpus
+            elif role.instance_type is not None:
+                by_type[role.instance_type] += gpus
     for cluster in resources:
         listed = cluster.inputs.get("instanceGroups") if cluster.type == _HYPERPOD else None
-        for group in listed if isinstance(listed, list) else ():
+        groups = listed if isinstance(listed, list) else []
+        of_type = Counter(str(group.get("instanceType")) for group in groups if isinstance(group, Mapping))
+        for group in groups:
             name, kind, count = str(group["instanceGroupName"]), str(group.get("instanceType", "")), int(group["instanceCount"])
             facts = instance_type(kind)
-            alone = sum(each.get("instanceType") == kind for each in listed if isinstance(each, Mapping)) == 1 if listed else False
-            asked = sum(
-                (role.gpus or 0) * role.replicas
-                for endpoint in endpoints
-                for role in endpoint.roles
-                if role.instance_group == name or (role.instance_group is None and alone and role.instance_type == kind)
-            )
             yield GroupOutlook(
                 name=name,
                 instance_type=kind,
@@ -184,7 +189,7 @@ def _groups(resources: Sequence[Registration], endpoints: Sequence[EndpointOutlo
                 addresses=count * (facts.addresses if facts else GPU_NODE_ADDRESSES),
                 efa_devices=facts.efa_devices * count if facts else None,
                 deep_health_checks=tuple(map(str, group.get("onStartDeepHealthChecks") or ())),
-                asked_gpus=asked,
+                asked_gpus=by_group[name] + (by_type[kind] if of_type[kind] == 1 else 0),
             )
 
 

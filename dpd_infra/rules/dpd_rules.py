@@ -118,7 +118,7 @@ def role_groups_exist(endpoint: EndpointSubject) -> Iterator[Violation]:
     """A group the platform does not have, one of another type, or no group at all of the endpoint's type."""
     if endpoint.stack is None or not endpoint.stack.groups:
         return
-    groups = {group.name: group for group in endpoint.stack.groups}
+    asked = endpoint.stack.asked
     types = tuple(name for name, _ in endpoint.reading.instance_types)
     related = (endpoint.stack.at("instanceGroups"),)
     for server in endpoint.reading.servers if endpoint.reading.disaggregated else ():
@@ -126,18 +126,20 @@ def role_groups_exist(endpoint: EndpointSubject) -> Iterator[Violation]:
         wanted = endpoint.get(*path)
         if not isinstance(wanted, str):
             continue
-        if wanted not in groups:
+        group = asked.group(wanted)
+        if group is None:
             what = f"{server.name}: the platform has no instance group {wanted!r}"
-            yield Violation(endpoint.at(*path), what, f"its groups are {', '.join(groups)}", value=wanted, related=related)
-        elif types and groups[wanted].spec.instance_type not in types:
+            there = ", ".join(each.name for each in endpoint.stack.groups)
+            yield Violation(endpoint.at(*path), what, f"its groups are {there}", value=wanted, related=related)
+        elif types and group.spec.instance_type not in types:
             yield Violation(
                 endpoint.at(*path),
-                f"{server.name}: group {wanted} has {groups[wanted].spec.instance_type} nodes, the endpoint asks for {' or '.join(types)}",
+                f"{server.name}: group {wanted} has {group.spec.instance_type} nodes, the endpoint asks for {' or '.join(types)}",
                 "name a group of that type, or change the endpoint's instance type",
                 value=wanted,
                 related=related,
             )
-    if types and not any(group.spec.instance_type in types for group in groups.values()):
+    if types and not asked.has_group_of(types):
         what = f"no instance group has {' or '.join(types)} nodes"
         fix = "add a group of that type, or change the endpoint's instance type"
         yield Violation(endpoint.at(*endpoint.reading.instance_types[0][1]), what, fix, value=types[0], related=related)
@@ -159,9 +161,9 @@ def replicas_fit_groups(stack: StackSubject) -> Iterator[Violation]:
     full: set[str] = set()
     for pool in stack.asked.pools:
         room = stack.asked.room(pool)
-        if room is None or room.fits or full & set(pool):
+        if room is None or room.fits or full & pool.names:
             continue
-        full |= set(pool)
+        full |= pool.names
         within = list(stack.asked.within(pool))
         names, verb = " and ".join(pool), "has" if len(pool) == 1 else "have"
         if all(demand.group for demand in within) and len(pool) == 1:

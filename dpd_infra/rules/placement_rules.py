@@ -18,7 +18,7 @@ from dpd_infra.catalog.sources import (
 from dpd_infra.plan.groups import GROUP_LABEL
 from dpd_infra.plan.pieces import gpu_zone
 from dpd_infra.render.endpoint_roles import INSTANCE_TYPE_LABEL
-from dpd_infra.rules.demand import Demand, demands
+from dpd_infra.rules.demand import Demand, Pool, demands
 from dpd_infra.rules.patches import remove, set_value
 from dpd_infra.rules.registry import rule
 from dpd_infra.rules.subject import EndpointSubject, Violation
@@ -119,7 +119,7 @@ def spare_node(endpoint: EndpointSubject) -> Iterator[Violation]:
     if stack is None or stack.platform is None or not endpoint.reading.disaggregated:
         return
     asked = stack.asked
-    pools: dict[tuple[str, ...], list[str]] = {}
+    pools: dict[Pool, list[str]] = {}
     for server, demand in zip(endpoint.reading.servers, demands(endpoint), strict=True):
         pool = asked.pool(demand)
         before, surged = asked.room(pool), asked.room(pool, replace(demand, pods=1))
@@ -265,11 +265,11 @@ _COMMON_LABELS = frozenset({INSTANCE_TYPE_LABEL, "topology.kubernetes.io/region"
 
 def _has_choice(endpoint: EndpointSubject, placed: Demand) -> bool:
     """Whether pods of the endpoint's types find nodes outside of one group; so it is where the groups are not known."""
-    groups = endpoint.stack.groups if endpoint.stack is not None else ()
-    if groups and placed.group not in {group.name for group in groups}:
-        # A group that is not there is told as that.
-        return False
-    return not groups or any(group.name != placed.group and group.spec.instance_type in placed.types for group in groups)
+    if endpoint.stack is None or not endpoint.stack.groups or placed.group is None:
+        return True
+    asked = endpoint.stack.asked
+    # A group that is not there is told as that.
+    return asked.group(placed.group) is not None and asked.has_group_of(placed.types, but=placed.group)
 
 
 @rule(

@@ -14,6 +14,7 @@ from dpd_infra.rules.subject import EndpointSubject, Violation
 from dpd_infra.rules.wide_subjects import UpgradeSubject, both_endpoints, is_made_anew, keeps_sagemaker_name
 from dpd_infra.spec.endpoint.change import ChangeSpec
 from dpd_infra.spec.finding import Severity
+from dpd_infra.spec.values import hashable, mapping
 
 
 @rule(
@@ -51,8 +52,11 @@ def endpoints_keep_names(change: UpgradeSubject) -> Iterator[Violation]:
     """An endpoint renamed, moved to another namespace or under another SageMaker name."""
     gone = [name for name in change.old.endpoints if name not in change.new.endpoints]
     added = [name for name in change.new.endpoints if name not in change.old.endpoints]
-    for name in gone:
-        twin = next((other for other in added if _same_but_for_name(change.old.endpoints[name], change.new.endpoints[other])), None)
+    twins: dict[Any, str] = {}
+    for name in added if gone else ():
+        twins.setdefault(_all_but_its_name(change.new.endpoints[name]), name)
+    for name in gone if twins else ():
+        twin = twins.get(body) if (body := _all_but_its_name(change.old.endpoints[name])) else None
         if twin:
             yield Violation(
                 (*change.new.endpoints_path, twin),
@@ -105,9 +109,7 @@ def _anew(after: EndpointSubject) -> str:
     )
 
 
-def _same_but_for_name(before: EndpointSubject, after: EndpointSubject) -> bool:
-    def body(endpoint: EndpointSubject) -> dict[str, Any]:
-        spec = endpoint.get("spec")
-        return {key: value for key, value in spec.items() if key != "endpointName"} if isinstance(spec, dict) else {}
-
-    return bool(body(before)) and body(before) == body(after)
+def _all_but_its_name(endpoint: EndpointSubject) -> Any:
+    """What an endpoint is, to be looked up; None where it is nothing."""
+    body = {key: value for key, value in mapping(endpoint.get("spec")).items() if key != "endpointName"}
+    return hashable(body) if body else None

@@ -59,15 +59,13 @@ def room_for_both(endpoint: EndpointSubject) -> Iterator[Violation]:
     stack, spec = endpoint.stack, endpoint.spec
     if stack is None or spec is None or spec.change.mode is not ChangeMode.BLUE_GREEN:
         return
-    own = tuple(demands(endpoint))
-    pools, short = [stack.asked.pool(demand) for demand in own], set[str]()
-    for pool in stack.asked.pools:
-        second = [demand for demand, its in zip(own, pools, strict=True) if its and set(its) <= set(pool)]
+    short = set[str]()
+    for pool, second in stack.asked.over(demands(endpoint)):
         first, both = stack.asked.room(pool), stack.asked.room(pool, *second)
         # What does not fit once is said by another rule.
-        if not second or first is None or both is None or not first.fits or both.fits or short & set(pool):
+        if first is None or both is None or not first.fits or both.fits or short & pool.names:
             continue
-        short |= set(pool)
+        short |= pool.names
         names = " or ".join(pool)
         more = f"raise the count of {names} to {both.needed} in all" if both.needed is not None else f"raise the count of {names}"
         yield Violation(

@@ -25,6 +25,7 @@ from dpd_infra.rules.subject import StackSubject, Violation
 from dpd_infra.rules.wide_subjects import UpgradeSubject
 from dpd_infra.spec.existing import ExistingSpec
 from dpd_infra.spec.finding import Path, Severity
+from dpd_infra.spec.values import hashable
 
 _WAY_OUT = "keep the old value; for a change build a second platform under another name, move the endpoints, then take the old one down"
 
@@ -165,9 +166,12 @@ def groups_keep_nodes(change: UpgradeSubject) -> Iterator[Violation]:
         return
     gone = [name for name in old.instance_groups if name not in new.instance_groups]
     added = [name for name in new.instance_groups if name not in old.instance_groups]
+    twins: dict[Any, str] = {}
+    for name in added if gone else ():
+        twins.setdefault(hashable(new.instance_groups[name].model_dump()), name)
     for name in sorted(gone):
         group = old.instance_groups[name]
-        twin = next((other for other in added if new.instance_groups[other] == group), None)
+        twin = twins.get(hashable(group.model_dump())) if twins else None
         what = f"group {name} is renamed {twin}" if twin else f"group {name} is left out"
         fix = (
             f"keep the name {name}: a label can tell its nodes apart"

@@ -26,3 +26,10 @@ def text(value: Any) -> str:
 def count(value: Any) -> int | None:
     """The value where it is an integer of 64 bits, else None."""
     return value if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63 else None
+
+
+def hashable(value: Any) -> Any:
+    """Plain data as something that can be looked up: two are equal where the data are."""
+    if isinstance(value, dict):
+        return dict, frozenset((key, hashable(part)) for key, part in value.items())
+    return (type(value), *map(hashable, value)) if isinstance(value, (list, tuple)) else value

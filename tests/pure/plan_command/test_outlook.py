@@ -8,9 +8,11 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dpd_infra.plan import outlook as outlook_module
 from dpd_infra.plan.labels import label
 from dpd_infra.plan.outlook import outlook
 from tests.pure.plan_command.registrations import Made
+from tests.pure.steps import assert_linear, steps
 
 SUBNET = "aws:ec2/subnet:Subnet"
 
@@ -141,3 +143,31 @@ def test_inputs_of_any_shape_end_in_no_exception(kind: str, inputs: dict[str, An
     made = Made(kind, "odd", inputs)
     outlook([made])
     assert isinstance(label(made), str)
+
+
+KINDS = st.sampled_from(["ml.p5.48xlarge", "ml.p5en.48xlarge", "ml.c5.4xlarge"])
+POOLS = st.lists(st.tuples(st.sampled_from("abcd"), KINDS), max_size=5)
+ASKED = st.lists(st.tuples(st.none() | st.sampled_from("abcde"), KINDS, st.integers(0, 3), st.sampled_from("48")), max_size=6)
+
+
+@given(POOLS, ASKED)
+def test_a_group_is_asked_for_by_name_and_by_type_where_it_is_alone_of_it(
+    pools: list[tuple[str, str]], asked: list[tuple[str | None, str, int, str]]
+) -> None:
+    made = [hyperpod(*(group(name, kind) for name, kind in pools))]
+    for number, (pool, kind, replicas, gpus) in enumerate(asked):
+        parts = {"prefillSpec": role_part(replicas, gpus, pool), "decodingSpec": role_part(0, gpus, pool)}
+        made.append(endpoint(f"e{number}", instanceType=kind, pdSpec=parts))
+    for found, (name, kind) in zip(outlook(made).groups, pools, strict=True):
+        alone = [each for _, each in pools].count(kind) == 1
+        whose = [each for each in asked if each[0] == name or (each[0] is None and alone and each[1] == kind)]
+        assert found.asked_gpus == sum(replicas * int(gpus) for _, _, replicas, gpus in whose)
+
+
+def test_the_groups_of_a_plan_take_work_that_grows_with_them() -> None:
+    def work(count: int) -> int:
+        made = [hyperpod(*(group(f"g{number}") for number in range(count)))]
+        made += [endpoint(f"e{number}", pdSpec={"prefillSpec": role_part(1, "8", f"g{number}")}) for number in range(count)]
+        return steps(outlook_module, lambda: outlook(made))
+
+    assert_linear(work)

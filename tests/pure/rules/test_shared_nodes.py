@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from typing import Any
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any, cast
+from unittest.mock import patch
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpd_infra.catalog.instance_types import INSTANCE_TYPES
+from dpd_infra.plan.groups import GroupPlan, plan_groups
+from dpd_infra.rules import demand as demand_module
 from dpd_infra.rules.check import check
-from dpd_infra.rules.demand import AskedNodes
-from dpd_infra.rules.subject import EndpointSubject
+from dpd_infra.rules.demand import AskedNodes, Demand
+from dpd_infra.rules.subject import EndpointSubject, StackSubject
+from dpd_infra.spec.cluster import InstanceGroupSpec
 from dpd_infra.stack import _load
 from tests.pure.rules.kit import Edit, Stack, drop, endpoint, put, stack
+from tests.pure.steps import assert_linear, steps
 
 P5, P5EN = "ml.p5.48xlarge", "ml.p5en.48xlarge"
 GROUPS = "dpd-infra:platform|instanceGroups"
@@ -125,3 +132,126 @@ def test_the_work_of_a_stack_grows_with_its_endpoints(monkeypatch: pytest.Monkey
 def test_every_pool_is_looked_at_and_those_that_share_groups_together() -> None:
     asked = AskedNodes(_load(stack(*MIXED, *groups(p5=2, p5en=1)).data, None).subject)
     assert asked.pools == (("p5", "p5en"),)
+
+
+# The groups and what is asked of them, worked out in the plain way: each pool beside each other one, and each beside all groups.
+
+
+def plain_pool(known: tuple[GroupPlan, ...], demand: Demand) -> tuple[str, ...]:
+    if demand.group:
+        return (demand.group,)
+    of_type = [group for group in known if group.spec.instance_type in demand.types]
+    enough = [
+        group
+        for group in of_type
+        if group.kind is None
+        or (demand.gpus <= group.kind.gpus and (demand.efa_devices <= group.kind.efa_devices or not group.kind.efa_devices))
+    ]
+    return tuple(group.name for group in enough or of_type)
+
+
+def plain_pools(known: tuple[GroupPlan, ...], asked: list[Demand]) -> tuple[tuple[str, ...], ...]:
+    pools = sorted({pool for demand in asked if (pool := plain_pool(known, demand))}, key=lambda pool: (len(pool), pool))
+    together: list[set[str]] = []
+    for pool in pools:
+        touching = [one for one in together if one & set(pool)]
+        together = [one for one in together if not one & set(pool)] + [set(pool).union(*touching)]
+    joined = (tuple(group.name for group in known if group.name in one) for one in together)
+    return tuple(dict.fromkeys((*pools, *joined)))
+
+
+def plain_within(known: tuple[GroupPlan, ...], asked: list[Demand], pool: tuple[str, ...]) -> list[Demand]:
+    by_pool: dict[tuple[str, ...], list[Demand]] = {}
+    for demand in asked:
+        by_pool.setdefault(plain_pool(known, demand), []).append(demand)
+    return [demand for other, some in by_pool.items() if other and set(other) <= set(pool) for demand in some]
+
+
+KINDS = ("ml.p5.48xlarge", "ml.p5en.48xlarge", "ml.g6.12xlarge", "ml.c5.4xlarge", "ml.unheard.of")
+NAMES = st.sampled_from("abcdefgh")
+GROUP_PLANS = st.dictionaries(NAMES, st.tuples(st.sampled_from(KINDS), st.integers(0, 3)), max_size=8).map(
+    lambda found: plan_groups({name: InstanceGroupSpec(instance_type=kind, count=count) for name, (kind, count) in found.items()})
+)
+DEMANDS = st.builds(
+    Demand,
+    st.just("e"),
+    st.just("decode"),
+    st.none() | NAMES,
+    st.lists(st.sampled_from(KINDS), max_size=3).map(tuple),
+    st.integers(0, 3),
+    st.sampled_from((0, 1, 4, 8, 16)),
+    st.sampled_from((0, 1, 16, 32)),
+)
+
+
+def nodes(known: tuple[GroupPlan, ...], asked: list[Demand]) -> AskedNodes:
+    """What so much asks of so many groups."""
+    with patch("dpd_infra.rules.demand.demands", lambda demand: [demand]):
+        return AskedNodes(cast("StackSubject", SimpleNamespace(groups=known, endpoints=dict(enumerate(asked)))))
+
+
+@given(GROUP_PLANS, st.lists(DEMANDS, max_size=12), st.lists(DEMANDS, max_size=3))
+@settings(max_examples=300, deadline=None)
+def test_pools_are_those_of_the_plain_way(known: tuple[GroupPlan, ...], asked: list[Demand], more: list[Demand]) -> None:
+    found = nodes(known, asked)
+    assert [found.pool(demand) for demand in asked] == [plain_pool(known, demand) for demand in asked]
+    assert found.pools == plain_pools(known, asked)
+    for pool in found.pools:
+        assert list(found.within(pool)) == plain_within(known, asked, pool)
+    over = [
+        (pool, some)
+        for pool in found.pools
+        if (some := [demand for demand in more if (own := plain_pool(known, demand)) and set(own) <= set(pool)])
+    ]
+    assert list(found.over(more)) == over
+    for demand in more:
+        others = [group for group in known if group.spec.instance_type in demand.types and group.name != demand.group]
+        assert found.has_group_of(demand.types, but=demand.group) is bool(others)
+
+
+class Name(str):
+    """A group's name that counts how often it is looked up or compared."""
+
+    __slots__ = ()
+    counts = itertools.count()
+
+    def __hash__(self) -> int:
+        next(self.counts)
+        return super().__hash__()
+
+    def __eq__(self, other: object) -> bool:
+        next(self.counts)
+        return super().__eq__(other)
+
+    def __lt__(self, other: str) -> bool:
+        next(self.counts)
+        return super().__lt__(other)
+
+
+@pytest.mark.parametrize("share", [0, 1, 2])
+def test_the_work_grows_with_the_groups(share: int) -> None:
+    """Of a stack with as many endpoints as groups, of which none, all, or each second one names its group."""
+
+    def work(count: int) -> int:
+        specs = {f"g{number:04}": InstanceGroupSpec(instance_type=KINDS[number % 2], count=1) for number in range(count)}
+        known = tuple(replace(group, name=Name(group.name)) for group in plan_groups(specs))
+        asked = [
+            Demand("e", "decode", group.name if share and number % share == 0 else None, (KINDS[number % 2],), 1, 8, 32)
+            for number, group in enumerate(known)
+        ]
+        asked.append(Demand("e", "decode", None, KINDS, 1, 8, 0))
+
+        def all_of_it() -> None:
+            found = nodes(known, asked)
+            for pool in found.pools:
+                found.room(pool)
+            for demand in asked:
+                found.room(found.pool(demand), demand)
+                list(found.over([demand]))
+                found.has_group_of(demand.types, but=demand.group)
+
+        Name.counts = itertools.count()
+        lines = steps(demand_module, all_of_it)
+        return lines + next(Name.counts)
+
+    assert_linear(work)
