@@ -36,7 +36,8 @@ def show(made: Planned, *, policies: bool) -> None:
     console = Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else _PLAIN_WIDTH, soft_wrap=False)
     tree, answers = made.tree, made.answers
     view = outlook(tree.resources)
-    counts = f"{_counted(len(tree.drawn()), 'resource')} in {_counted(len(made.recording.components), 'component')}"
+    components = len(made.recording.components)
+    counts = _counted(len(tree.drawn()), "resource") + (f" in {_counted(components, 'component')}" if components else "")
     console.print(f"{counts}, stack {made.stack} in {answers.region}", style="bold")
     console.print(f"nothing was asked of AWS: the account {answers.account_id} and what is in <pointed brackets> stand in", style="dim")
     console.print()

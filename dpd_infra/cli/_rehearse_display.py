@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from dpd_infra.plan.endpoint_names import token_secret_name
 from dpd_infra.spec.shape_examples import flow
 from dpd_infra.stack import StackSpec
 
@@ -23,11 +24,13 @@ _PLAIN_WIDTH = 140
 _LONGEST = 100
 """Characters of an output that are shown."""
 
+_ENDPOINT = "Endpoint"
+
 _GROUPS = (
     *("Network", "ControlPlane", "GpuSubnet", "HyperPodDependencies", "HyperPodCluster"),
-    *("NodeAddons", "InferenceOperator", "Teams", "ModelStore", "Endpoint"),
+    *("NodeAddons", "InferenceOperator", "Teams", "ModelStore", _ENDPOINT),
 )
-"""The components in the order they are made: what the summary is grouped by."""
+"""The components in the order they are made, and the endpoints, which are none: what the summary is grouped by."""
 
 
 def result_data(result: RehearsalResult, spec: StackSpec) -> dict[str, Any]:
@@ -80,7 +83,7 @@ def show(result: RehearsalResult, spec: StackSpec, stack: str) -> None:
     console = Console(highlight=False, markup=False, width=width)
     changed = [step for step in result.resources if step.op not in ("same", "read")]
     if changed:
-        _print_table(console, _by_component(changed))
+        _print_table(console, _by_component(changed, spec))
         console.print()
     if result.outputs and result.action == "up":
         _print_outputs(console, result)
@@ -126,15 +129,17 @@ def _print_table(console: Console, table: Table) -> None:
         print(line.rstrip())
 
 
-def _by_component(steps: Iterable[Step]) -> Table:
+def _by_component(steps: Iterable[Step], spec: StackSpec) -> Table:
     """What was done, one row a component: the tree in the order it is made."""
     from rich.table import Table
 
+    of_endpoints = {*spec.endpoints, *map(token_secret_name, spec.endpoints)}
     counts: dict[str, Counter[str]] = {}
     # A replacement has several steps, for the one resource.
     for step in {step.urn: step for step in steps}.values():
         types = step.urn.split("::")[2].split("$")
         owner = next((part.removeprefix("dpd:index:") for part in reversed(types) if part.removeprefix("dpd:index:") in _GROUPS), "")
+        owner = owner or (_ENDPOINT if step.name in of_endpoints else "")
         if not step.type.startswith(("dpd:", "pulumi:pulumi:")):
             counts.setdefault(owner or "providers", Counter())[step.type] += 1
     table = Table("component", "resources", box=None, pad_edge=False)

@@ -24,6 +24,11 @@ class CustomResourceWithStatus(kubernetes.apiextensions.CustomResource):
 
     status: pulumi.Output[Mapping[str, Any] | None]
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Keep the SDK from evaluating the annotations of a subclass each time that one is made, as in `Component`."""
+        super().__init_subclass__(**options)
+        cls.__annotations__ = {}
+
     def _internal_init(
         self,
         resource_name: str,

@@ -1,4 +1,4 @@
-"""An endpoint: one InferenceEndpointConfig, ready when the operator says so."""
+"""An endpoint: one InferenceEndpointConfig, a resource of its own, ready when the operator says so."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ import pulumi
 import pulumi_kubernetes as kubernetes
 
 from dpd_infra.catalog.operator_releases import AddonVersion
-from dpd_infra.components import tokens
-from dpd_infra.components._base import Component, handle_of, minutes
+from dpd_infra.components._base import handle_of, minutes
 from dpd_infra.components._status import SETTLED, CustomResourceWithStatus, refuse_failed
 from dpd_infra.components.handles import OperatorHandle
 from dpd_infra.plan.endpoint_names import (
@@ -40,16 +39,16 @@ RECREATIONS = "dpd-infra/recreations"
 """The annotation whose change replaces the resource: how often it was made anew under its name."""
 
 
-class Endpoint(Component):
-    """A model served with prefill and decode apart, or by its colocated twin."""
+class Endpoint(CustomResourceWithStatus):
+    """A model served with prefill and decode apart, or by its colocated twin.
 
-    token = tokens.ENDPOINT
+    It is the custom resource itself and no component around it: an endpoint is one object of the cluster, so the caller's options (parent,
+    `protect`, aliases, timeouts, hooks) are those of that object, and a thousand endpoints are a thousand resources.
+    """
 
     certificate: pulumi.Output[dict[str, Any] | None]
     """Where the certificate of the CA is that clients of the load balancer trust, as the operator's status says: `bucket`, `keys`, `arn`
     in ACM and `domains`. None where the status says nothing of one."""
-    resource: CustomResourceWithStatus
-    """The custom resource itself."""
     manifest: RenderedManifest
     """What was rendered, with where each value comes from."""
 
@@ -64,10 +63,11 @@ class Endpoint(Component):
     ) -> None:
         """`name` is the resource's own name in the cluster, followed by its generation from the second on.
 
-        `hugging_face_token` is the secret behind the spec's `token.configKey`.
+        `hugging_face_token` is the secret behind the spec's `token.configKey`. `opts` go before what is set here, but for the provider:
+        that is the operator's, and each timeout that `opts` leave open.
 
         Raises `StackRefused` for a spec that breaks a rule, before anything is registered, and `pulumi.RunError` where the spec names a
-        token's configuration key and no token is given.
+        token's configuration key and no token is given, or where `opts` name another cluster's provider.
         """
         operator = handle_of(operator, OperatorHandle, "operator")
         facts = operator.facts
@@ -79,15 +79,24 @@ class Endpoint(Component):
         if config_key is not None and hugging_face_token is None:
             message = f"endpoint {name}: model.huggingFace.token.configKey names {config_key}: pass its secret as hugging_face_token"
             raise pulumi.RunError(message)
-        super().__init__(name, {"namespace": spec.namespace}, opts)
+        _refuse_other_provider(name, opts, operator)
         self._spec = spec
-
-        token_secret = self._token_secret(name, spec, operator, hugging_face_token) if config_key is not None else None
-        self.resource = self._resource(name, spec, operator, () if token_secret is None else (token_secret,))
-        self.certificate = self.resource.status.apply(self._certificate_when_ready)
         # Plain, because the engine need not wait for them; an output of each would be half of what registering an endpoint costs.
         self._names = _names(self.manifest, spec)
-        self.register_outputs({**self._names, "certificate": self.certificate})
+
+        before = () if config_key is None else (_token_secret(name, spec, operator, hugging_face_token, opts),)
+        document = self.manifest.document
+        gate, version = _gated(document["spec"], facts, name), operator.addon_version
+        super().__init__(
+            name,
+            api_version=document["apiVersion"],
+            kind=document["kind"],
+            metadata=_metadata(document["metadata"], spec),
+            # A version that is known is looked at here: an output would have the SDK walk the whole manifest once more.
+            spec=gate(version) if isinstance(version, str) else pulumi.Output.from_input(version).apply(gate),
+            opts=_options(document["spec"], spec, operator, before, opts),
+        )
+        self.certificate = self.status.apply(self._certificate_when_ready)
         if pulumi.runtime.is_dry_run():
             # A preview tells what the numbers come to; `up` has had its preview, or wants none.
             pulumi.log.info(self._short_sizing.text, resource=self)
@@ -131,7 +140,7 @@ class Endpoint(Component):
 
     def _after(self, name: str) -> pulumi.Output[Any]:
         """A name once the resource is ready: whatever takes it waits for that. A preview has no status to go by."""
-        ready: pulumi.Output[Any] = self.resource.urn if pulumi.runtime.is_dry_run() else self.certificate
+        ready: pulumi.Output[Any] = self.urn if pulumi.runtime.is_dry_run() else self.certificate
         return ready.apply(lambda _: self._names[name])
 
     def _certificate_when_ready(self, status: Mapping[str, Any] | None) -> dict[str, Any] | None:
@@ -155,46 +164,74 @@ class Endpoint(Component):
         load = workload_of(self._spec.load) if self._spec.load is not None else None
         return short_sizing(self.manifest.name, self.manifest.document, load)
 
-    def _token_secret(
-        self, name: str, spec: EndpointSpec, operator: OperatorHandle, token: pulumi.Input[str] | None
-    ) -> kubernetes.core.v1.Secret:
-        return kubernetes.core.v1.Secret(
-            f"{name}-hugging-face-token",
-            metadata={"name": token_secret_name(name), "namespace": spec.namespace},
-            string_data={TOKEN_SECRET_KEY: pulumi.Output.secret(token or "")},
-            opts=self._child(
-                depends_on=operator.resources, provider=operator.kubernetes_provider, additional_secret_outputs=["data", "stringData"]
-            ),
-        )
 
-    def _resource(
-        self, name: str, spec: EndpointSpec, operator: OperatorHandle, before: tuple[pulumi.Resource, ...]
-    ) -> CustomResourceWithStatus:
-        document = self.manifest.document
-        metadata = {**document["metadata"]}
-        metadata["annotations"] = {**metadata.get("annotations", {}), "pulumi.com/waitFor": SETTLED}
-        if spec.change.recreations:
-            metadata["annotations"][RECREATIONS] = str(spec.change.recreations)
-        gate, version = _gated(document["spec"], operator.facts, name), operator.addon_version
-        deploy = minutes(spec.timeouts.deploy_minutes + _GRACE_MINUTES)
-        return CustomResourceWithStatus(
-            f"{name}-config",
-            api_version=document["apiVersion"],
-            kind=document["kind"],
-            metadata=metadata,
-            # A version that is known is looked at here: an output would have the SDK walk the whole manifest once more.
-            spec=gate(version) if isinstance(version, str) else pulumi.Output.from_input(version).apply(gate),
-            opts=self._child(
-                depends_on=(*operator.resources, *before),
-                provider=operator.kubernetes_provider,
-                timeouts=pulumi.CustomTimeouts(create=deploy, update=deploy, delete=minutes(spec.timeouts.delete_minutes)),
-                ignore_changes=_autoscaled(document["spec"]),
-                # Not replacement_trigger: with it the Python SDK fails in every stack that has a transform (measured, pulumi 3.272).
-                replace_on_changes=[f'metadata.annotations["{RECREATIONS}"]'],
-                # Another name replaces it too, and then the new one is made first: its name is free.
-                delete_before_replace=True if spec.change.mode is ChangeMode.RECREATE else None,
-            ),
+def _refuse_other_provider(name: str, opts: pulumi.ResourceOptions | None, operator: OperatorHandle) -> None:
+    """An endpoint goes where its operator is. Providers of other packages are what is handed to every component: nothing to say of."""
+    if opts is None:
+        return
+    bag = opts.providers or ()
+    given = [opts.provider, *(bag.values() if isinstance(bag, Mapping) else bag)]
+    if any(one is not None and one.package == "kubernetes" and one is not operator.kubernetes_provider for one in given):
+        message = (
+            f"endpoint {name}: opts name a Kubernetes provider that is not the operator's, and an endpoint goes where its operator is: "
+            "leave it out, or take the handle of the operator in that cluster"
         )
+        raise pulumi.RunError(message)
+
+
+def _token_secret(
+    name: str, spec: EndpointSpec, operator: OperatorHandle, token: pulumi.Input[str] | None, opts: pulumi.ResourceOptions | None
+) -> kubernetes.core.v1.Secret:
+    """The token's Secret: beside the endpoint, which waits for it."""
+    return kubernetes.core.v1.Secret(
+        token_secret_name(name),
+        metadata={"name": token_secret_name(name), "namespace": spec.namespace},
+        string_data={TOKEN_SECRET_KEY: pulumi.Output.secret(token or "")},
+        opts=pulumi.ResourceOptions(
+            parent=None if opts is None else opts.parent,
+            depends_on=list(operator.resources),
+            provider=operator.kubernetes_provider,
+            additional_secret_outputs=["data", "stringData"],
+        ),
+    )
+
+
+def _metadata(rendered: Mapping[str, Any], spec: EndpointSpec) -> dict[str, Any]:
+    annotations = {**rendered.get("annotations", {}), "pulumi.com/waitFor": SETTLED}
+    if spec.change.recreations:
+        annotations[RECREATIONS] = str(spec.change.recreations)
+    return {**rendered, "annotations": annotations}
+
+
+def _options(
+    body: Mapping[str, Any],
+    spec: EndpointSpec,
+    operator: OperatorHandle,
+    before: tuple[pulumi.Resource, ...],
+    opts: pulumi.ResourceOptions | None,
+) -> pulumi.ResourceOptions:
+    """What the custom resource needs, under what the caller asks for."""
+    deploy, delete = minutes(spec.timeouts.deploy_minutes + _GRACE_MINUTES), minutes(spec.timeouts.delete_minutes)
+    asked = None if opts is None else opts.custom_timeouts
+    own = pulumi.ResourceOptions(
+        depends_on=[*operator.resources, *before],
+        provider=operator.kubernetes_provider,
+        ignore_changes=_autoscaled(body),
+        # Not replacement_trigger: with it the Python SDK fails in every stack that has a transform (measured, pulumi 3.272).
+        replace_on_changes=[f'metadata.annotations["{RECREATIONS}"]'],
+        # Another name replaces it too, and then the new one is made first: its name is free.
+        delete_before_replace=True if spec.change.mode is ChangeMode.RECREATE else None,
+    )
+    timeouts = pulumi.CustomTimeouts(
+        create=(asked and asked.create) or deploy, update=(asked and asked.update) or deploy, delete=(asked and asked.delete) or delete
+    )
+    if opts is None:
+        own.custom_timeouts = timeouts
+        return own
+    merged = pulumi.ResourceOptions.merge(own, opts)
+    merged.custom_timeouts = timeouts
+    merged.provider, merged.providers = operator.kubernetes_provider, None
+    return merged
 
 
 def _names(manifest: RenderedManifest, spec: EndpointSpec) -> dict[str, str | None]:

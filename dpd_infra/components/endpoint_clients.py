@@ -63,9 +63,7 @@ class EndpointClients(Component):
                 for tag, values in ({"elbv2.k8s.aws/cluster": [cluster]} | marks).items()
             ]
         )
-        found = aws.ec2.get_security_groups_output(
-            filters=filters, opts=pulumi.InvokeOutputOptions(parent=self, depends_on=[endpoint.resource])
-        )
+        found = aws.ec2.get_security_groups_output(filters=filters, opts=pulumi.InvokeOutputOptions(parent=self, depends_on=[endpoint]))
         self.load_balancer_group_id = found.apply(lambda groups: _only(groups.ids, ingresses))
         group = aws.ec2.SecurityGroup(
             f"{name}-clients",

@@ -19,7 +19,7 @@ from tests.engine.harness import EngineProject, Run
 from tests.engine.test_platform import CLUSTER, ENDPOINT, ENDPOINTS, config, groups, program
 
 LLAMA = "llama-70b"
-RESOURCE = "llama-70b-config"
+RESOURCE = "llama-70b"
 ROOM = {"instanceGroups.decode": {"instanceType": "ml.p5.48xlarge", "count": 2}}
 AUTOSCALED = {"prefill": {"replicas": 1, "instanceGroup": "prefill", "autoscaling": {"minReplicaCount": 1, "maxReplicaCount": 2}}}
 

@@ -89,7 +89,7 @@ def test_a_shared_platform_with_a_model_store_comes_up_and_goes(engine: MakeProj
     project = project_of(engine, SHARED, SHARED_ENDPOINT, secrets={"dpd-infra:huggingFaceToken": "hf_not_to_be_seen"})
     project.up()
     made = [operation.name for operation in project.account.journal if operation.action == "create"]
-    order = [made.index(name) for name in ("inference-teams-search-namespace", "inference-store-llama", "llama-70b-config")]
+    order = [made.index(name) for name in ("inference-teams-search-namespace", "inference-store-llama", "llama-70b")]
     assert order == sorted(order)
     assert made.index("inference-addons-metrics-server") < made.index("inference-store-llama")
     assert "hf_not_to_be_seen" not in project.state_file.read_text(encoding="utf-8")

@@ -93,15 +93,15 @@ def test_one_prefill_replica_more_is_exactly_one_update(stack: EngineProject) ->
     endpoints["llama-70b"]["prefill"]["replicas"] = 2
     stack.config = config(endpoints=endpoints)
     run = stack.up()
-    assert run.changed == {"llama-70b-config": "update"}
-    assert run.diff("llama-70b-config") == {"spec.pdSpec.prefillSpec.replicas"}
+    assert run.changed == {"llama-70b": "update"}
+    assert run.diff("llama-70b") == {"spec.pdSpec.prefillSpec.replicas"}
 
 
 def test_another_threshold_and_strategy_are_one_update(stack: EngineProject) -> None:
     endpoints = copy.deepcopy(ENDPOINTS)
     endpoints["llama-70b"]["routing"] = {"threshold": 8192, "strategy": "roundrobin"}
     stack.config = config(endpoints=endpoints)
-    assert stack.up().changed == {"llama-70b-config": "update"}
+    assert stack.up().changed == {"llama-70b": "update"}
 
 
 @pytest.mark.parametrize("name", ["another", "middle", "zulu"], ids=["sorts first", "in between", "sorts last"])
@@ -162,7 +162,7 @@ def test_destroy_goes_in_the_documented_order(stack: EngineProject) -> None:
     deleted = [entry.name for entry in stack.account.journal[begun:] if entry.action == "delete"]
     # Add-on troubleshooting: endpoints, then the operator's add-on; hyperpod.md 2.3 the other way round for the rest.
     order = [
-        "llama-70b-config",
+        "llama-70b",
         "inference-operator-addon",
         "inference-addons-cert-manager",
         "inference-addons-coredns",
@@ -186,7 +186,7 @@ FAILING = (
     "inference-addons-coredns",
     "inference-operator-tls",
     "inference-operator-addon",
-    "llama-70b-config",
+    "llama-70b",
 )
 
 
@@ -240,7 +240,7 @@ def test_an_adopted_operator_is_read_and_not_made(engine: MakeProject) -> None:
     project.up()
     made_here = [resource["urn"].rsplit("::", 1)[-1] for resource in project.state]
     assert "inference-operator-addon" not in made_here
-    assert "llama-70b-config" in made_here
+    assert "llama-70b" in made_here
     assert project.up().changes == 0
 
 

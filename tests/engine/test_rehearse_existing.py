@@ -95,7 +95,7 @@ def test_an_up_that_fails_ends_with_what_was_done_what_is_left_and_what_was_warn
     # The stack made in one go, without the add-on that failed, and the endpoint that waits for it.
     (line,) = [line for line in result.stdout.splitlines() if line.startswith("up of dev:")]
     assert re.search(r"up of dev: [1-9]\d* created, 1 failed, 0 unchanged", line)
-    assert "1 not begun: llama-70b-config; what was done stays done: the next `dpd rehearse dev` is the next `up`" in result.stdout
+    assert "1 not begun: llama-70b; what was done stays done: the next `dpd rehearse dev` is the next `up`" in result.stdout
     assert "Nothing was made." not in page.read_text(encoding="utf-8")
     short = rehearse(folder, "--json", "--reset", world={"capacity": {"us-east-2a": {"ml.p5.48xlarge": 1}}})
     assert short.exit_code == 1

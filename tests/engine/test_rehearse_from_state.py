@@ -110,7 +110,7 @@ def test_a_deployed_stack_is_as_it_was_deployed_and_an_edit_is_one_update(tmp_pa
     done = CliRunner().invoke(app, ["rehearse", "dev", "--project", str(project), "--from", str(file), "--json"])
     told = json.loads(done.stdout)
     assert (told["changes"]["updated"], told["changes"]["created"], told["changes"]["replaced"], told["changes"]["deleted"]) == (1, 0, 0, 0)
-    assert [item["name"] for item in told["resources"] if item["operation"] == "update"] == ["llama-70b-config"]
+    assert [item["name"] for item in told["resources"] if item["operation"] == "update"] == ["llama-70b"]
 
 
 def files_of(folder: Path, *, program: str = "") -> ProjectFiles:
@@ -207,7 +207,7 @@ def test_endpoints_are_rehearsed_on_the_exported_state_of_their_platform(tmp_pat
     done = CliRunner().invoke(app, [*asked, "--from", str(tmp_path / "platform.json")])
     assert done.exit_code == 0, done.output
     told = json.loads(done.stdout)
-    assert "search-70b-config" in {item["name"] for item in told["resources"] if item["operation"] == "create"}
+    assert "search-70b" in {item["name"] for item in told["resources"] if item["operation"] == "create"}
     assert told["notes"] == ["no state of dev itself is among what --from names: it begins with nothing"]
 
 

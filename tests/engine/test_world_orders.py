@@ -170,7 +170,7 @@ ENFORCED: dict[tuple[str, str], tuple[str, str]] = {
     ("operator-execution-AmazonSageMakerHyperPodInferenceAccess", "operator-addon"): (LATER, "endpoint-network-permission"),
     ("operator-load-balancer-controller-permissions", "operator-addon"): (LATER, "load-balancer-role"),
     ("operator-tls", "operator-addon"): (NOW, "operator-tls-bucket"),
-    ("operator-addon", "llama-70b-config"): (NOW, "kubernetes-kind"),
+    ("operator-addon", "llama-70b"): (NOW, "kubernetes-kind"),
 }
 """Of the required orders, those of the world: what first, what later, and how the world refuses without the wait."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -88,7 +89,66 @@ def test_it_comes_after_the_operator_and_through_its_provider(preview: bool) -> 
     resource = one(recording)
     assert recording.depends_path(resource, recording.named("operator"))
     assert resource.provider == recording.one("pulumi:providers:kubernetes").urn
-    assert recording.one("dpd:index:Endpoint").urn == resource.parent
+
+
+def test_an_endpoint_is_one_registration(preview: bool) -> None:
+    recording = run_program(endpoint(LLAMA), preview=preview)
+    assert sorted(resource.kind for resource in recording.resources) == ["InferenceEndpointConfig", "Operator", "kubernetes"]
+    assert (one(recording).name, one(recording).parent) == ("llama", "")
+
+
+def test_the_callers_options_are_those_of_the_custom_resource(preview: bool) -> None:
+    def program() -> None:
+        parent = pulumi.ComponentResource("test:index:Team", "search")
+        first = pulumi.CustomResource("test:index:Operator", "first", {})
+        options = pulumi.ResourceOptions(
+            parent=parent,
+            protect=True,
+            depends_on=[first],
+            ignore_changes=["spec.tags"],
+            custom_timeouts=pulumi.CustomTimeouts(create="5h"),
+            aliases=[pulumi.Alias(name="before")],
+        )
+        endpoint(GATED, hugging_face_token="hf_not_a_real_token", opts=options)()
+        assert options.provider is None, "what the caller holds is not written to"
+
+    recording = run_program(program, preview=preview)
+    resource, secret = one(recording), recording.one(SECRET)
+    assert resource.protect is True
+    assert resource.parent == secret.parent == recording.one("test:index:Team").urn
+    assert recording.named("first").urn in resource.dependencies
+    assert recording.named("operator").urn in resource.dependencies
+    assert resource.ignore_changes == ("spec.tags",)
+    # A timeout that the caller leaves open stays longer than the operator's.
+    assert resource.timeouts == {"create": "5h", "update": "70m", "delete": "30m"}
+    assert [alias for alias in resource.aliases if "before" in alias]
+
+
+@pytest.mark.parametrize("listed", [False, True], ids=["provider", "providers"])
+def test_another_clusters_provider_is_refused_before_anything_is_registered(listed: bool) -> None:
+    def program() -> None:
+        other = kubernetes.Provider("other", kubeconfig="{}")
+        options = pulumi.ResourceOptions(providers=[other]) if listed else pulumi.ResourceOptions(provider=other)
+        endpoint(GATED, hugging_face_token="hf_not_a_real_token", opts=options)()
+
+    recording = run_program(program, expect=pulumi.RunError)
+    assert "an endpoint goes where its operator is" in str(recording.error)
+    assert not recording.of_type(RESOURCE)
+    assert not recording.of_type(SECRET)
+
+
+def test_providers_of_other_packages_are_what_is_handed_to_any_component(preview: bool) -> None:
+    def program() -> None:
+        aws = pulumi.ProviderResource("aws", "ohio", {})
+        endpoint(LLAMA, opts=pulumi.ResourceOptions(providers=[aws]))()
+
+    recording = run_program(program, preview=preview)
+    assert one(recording).provider == recording.one("pulumi:providers:kubernetes").urn
+
+
+def test_the_sdk_finds_no_annotations_to_evaluate_each_time_that_one_is_made() -> None:
+    # pulumi 3.272, _types.resource_types: it makes a class of a resource class's annotations and evaluates them with each registration.
+    assert inspect.get_annotations(Endpoint) == {}
 
 
 def test_a_role_runs_on_the_instance_group_it_names(preview: bool) -> None:
@@ -101,15 +161,17 @@ def test_a_role_runs_on_the_instance_group_it_names(preview: bool) -> None:
 
 
 def test_the_outputs_name_what_the_operator_makes() -> None:
-    outputs = run_program(endpoint({**LLAMA, "namespace": "serving"}), preview=False).component_outputs
-    made = next(value for urn, value in outputs.items() if urn.endswith("dpd:index:Endpoint::llama"))
+    def program() -> None:
+        pulumi.export("endpoint", endpoint({**LLAMA, "namespace": "serving"})().outputs)
+
     # DPD guide: the names of an endpoint's objects.
-    assert made == {
+    assert run_program(program).exports["endpoint"] == {
         "endpointName": "llama",
         "url": "http://llama-serving-routing-service.hyperpod-inference-system.svc.cluster.local:443/v1/chat/completions",
         "prefillDeployment": "prefill-llama",
         "decodeDeployment": "decode-llama",
         "routerDeployment": "llama-serving-router",
+        "certificate": None,
     }
 
 
@@ -127,7 +189,7 @@ def test_a_hugging_face_token_reaches_the_cluster_as_a_secret_only(preview: bool
 def test_a_token_that_is_named_and_not_given_registers_nothing() -> None:
     recording = run_program(endpoint(GATED), preview=False, expect=pulumi.RunError)
     assert "dpd-infra:huggingFaceToken" in str(recording.error)
-    assert not [resource for resource in recording.resources if resource.type.startswith(("dpd:", RESOURCE))]
+    assert not recording.of_type(RESOURCE)
 
 
 @pytest.mark.parametrize(
@@ -138,7 +200,7 @@ def test_a_broken_rule_registers_nothing(change: dict[str, Any], rule: str) -> N
     recording = run_program(endpoint({**LLAMA, **change}), preview=False, expect=StackRefused)
     assert isinstance(recording.error, StackRefused)
     assert rule in {finding.rule for finding in recording.error.findings}
-    assert not [resource for resource in recording.resources if resource.type.startswith(("dpd:", RESOURCE))]
+    assert not recording.of_type(RESOURCE)
 
 
 def test_an_operator_without_pd_spec_is_refused_before_anything_is_registered() -> None:

@@ -71,13 +71,13 @@ def test_an_endpoint_goes_through_the_other_stacks_cluster(preview: bool) -> Non
     provider = recording.named("platform-kubernetes")
     assert provider.inputs["clusterIdentifier"] == "inference-0"
     assert json.loads(provider.inputs["kubeconfig"])["clusters"][0]["cluster"]["server"] == "https://x.example"
-    assert recording.named("llama-config").provider == provider.urn
+    assert recording.named("llama").provider == provider.urn
     assert recording.returned == {"version": "v1.4.0-eksbuild.1", "cluster": "inference-hp"}
 
 
 def test_nothing_of_the_other_stack_is_registered_but_the_reference(preview: bool) -> None:
     recording = record(EXPORTED, preview=preview)
-    assert {r.name for r in recording.custom} == {"platform", "platform-kubernetes", "llama-config"}
+    assert {r.name for r in recording.custom} == {"platform", "platform-kubernetes", "llama"}
     assert recording.named("platform").read
 
 
@@ -108,7 +108,7 @@ def test_a_stack_without_outputs_says_all_that_is_needed() -> None:
 def test_a_stack_that_is_not_what_was_promised_stops_the_manifest(change: Mapping[str, Any], said: str) -> None:
     recording = record({**EXPORTED, **change}, fails=True)
     assert said in str(recording.error)
-    assert [r for r in recording.custom if r.name == "llama-config"] == []
+    assert [r for r in recording.custom if r.name == "llama"] == []
 
 
 def test_a_newer_operator_than_promised_is_taken() -> None:

@@ -61,7 +61,7 @@ CONTRACTS: tuple[tuple[str, str, str], ...] = (
     ("operator-keda-permissions", "operator-addon", "policies before what takes the role"),
     ("operator-tls", "operator-addon", "certificate bucket before the operator"),
     ("network-gpu", "operator-addon", "tagged subnets before the operator"),
-    ("operator-addon", "llama-70b-config", "the operator before any endpoint"),
+    ("operator-addon", "llama-70b", "the operator before any endpoint"),
 )
 
 

@@ -49,7 +49,7 @@ def by_hand(*, native: aws_native.Provider | None = None) -> dict[str, Any]:
 
 def test_a_component_in_the_place_of_its_handle_is_taken_for_it(preview: bool) -> None:
     recording = run_program(by_hand, preview=preview)
-    endpoint = recording.named("llama-config")
+    endpoint = recording.named("llama")
     assert recording.depends_path(endpoint, recording.named("hyperpod-cluster"))
     assert recording.depends_path(recording.named("hyperpod-cluster"), recording.named("chart-release"))
 
