@@ -20,7 +20,15 @@ import pulumi
 from google.protobuf import empty_pb2
 from pulumi.automation.events import EngineEvent
 from pulumi.runtime import reset_options, run_in_stack, set_all_config
-from pulumi.runtime.proto import engine_pb2_grpc, events_pb2_grpc, language_pb2, language_pb2_grpc, plugin_pb2, resource_pb2_grpc
+from pulumi.runtime.proto import (
+    engine_pb2_grpc,
+    events_pb2_grpc,
+    language_pb2,
+    language_pb2_grpc,
+    plugin_pb2,
+    resource_pb2,
+    resource_pb2_grpc,
+)
 
 from dpd_infra.rehearsal.channel import own_channel
 from dpd_infra.rehearsal.program import ENGINE_IS_GONE, ProgramRun, summary_of
@@ -84,6 +92,7 @@ class LanguageHost(language_pb2_grpc.LanguageRuntimeServicer):
                 organization=request.organization or "organization",
                 **stubs,
             )
+            self.run.engine_answers = lambda: _answers(stubs["monitor_address"])
             return self._run_connected(request)
 
     def _run_connected(self, request: language_pb2.RunRequest) -> language_pb2.RunResponse:
@@ -130,6 +139,14 @@ class LanguageHost(language_pb2_grpc.LanguageRuntimeServicer):
         deadline = time.monotonic() + _GRACE_SECONDS
         while self.running and time.monotonic() < deadline:
             time.sleep(0.01)
+
+
+def _answers(monitor: resource_pb2_grpc.ResourceMonitorStub) -> bool:
+    try:
+        monitor.SupportsFeature(resource_pb2.SupportsFeatureRequest(id="secrets"), timeout=_GRACE_SECONDS)
+    except grpc.RpcError:
+        return False
+    return True
 
 
 def close_loop(loop: asyncio.AbstractEventLoop) -> None:

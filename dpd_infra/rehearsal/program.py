@@ -15,6 +15,7 @@ from importlib.util import cache_from_source
 from pathlib import Path
 from typing import TextIO
 
+import grpc
 import pulumi
 
 from dpd_infra.plan.project import Project, use_project
@@ -64,6 +65,8 @@ class ProgramRun:
         """What a callback on an output raised; it counts only where no resource failed, for then the callback is a consequence."""
         self.broken_off: str | None = None
         """How the connection to the engine ended, where it ended before the program; a cause only where the engine tells none."""
+        self.engine_answers: Callable[[], bool] = lambda: True
+        """Whether the engine still takes calls; the host, which has the connection, knows."""
         self._buffer = io.StringIO()
 
     @property
@@ -84,6 +87,11 @@ class ProgramRun:
                 if ENGINE_IS_GONE in str(error):
                     raise  # no failure of the program: the host knows more
                 self._fail(str(error))
+            except grpc.RpcError as error:
+                # A call of the SDK within the program's own line, or one of a service that the program itself talks to.
+                if not self.engine_answers():
+                    raise
+                self._fail(summary_of(error))
             except Exception as error:  # noqa: BLE001 - whatever the user's program raises is reported, not ours to handle
                 self._fail(summary_of(error))
 

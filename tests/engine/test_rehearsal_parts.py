@@ -13,14 +13,18 @@ from google.protobuf import empty_pb2, json_format
 from hypothesis import given
 from hypothesis import strategies as st
 from pulumi.automation.events import EngineEvent
+from pulumi.runtime.proto import language_pb2
 from rich.console import Console
 
+from dpd_infra.plan.project import Project
 from dpd_infra.rehearsal import SimulatedAccount
 from dpd_infra.rehearsal.account import AccountDamaged, Resource
 from dpd_infra.rehearsal.channel import own_channel
 from dpd_infra.rehearsal.diff import Change, compare
 from dpd_infra.rehearsal.engine import Diagnostic, Outcome
 from dpd_infra.rehearsal.errors import SimulatedError
+from dpd_infra.rehearsal.host import LanguageHost
+from dpd_infra.rehearsal.program import ProgramRun
 from dpd_infra.rehearsal.progress import ProgressDisplay
 from dpd_infra.rehearsal.runner import failure_message
 from dpd_infra.rehearsal.waiting import parse, timeout_of
@@ -228,6 +232,44 @@ def test_an_engine_on_the_port_of_one_that_is_gone_is_reached() -> None:
         with own_channel(f"127.0.0.1:{port}") as later:
             _ask(later)
         second.stop(0).wait()
+
+
+class _Agreeable(grpc.GenericRpcHandler):
+    """An engine that takes everything: no bytes are an empty message of any type."""
+
+    def service(self, handler_call_details: grpc.HandlerCallDetails) -> grpc.RpcMethodHandler[Any, Any]:  # noqa: ARG002 - gRPC's name
+        return grpc.unary_unary_rpc_method_handler(lambda _request, _context: b"")
+
+
+@pytest.mark.parametrize("gone", [True, False], ids=["the engine is gone", "the engine is there"])
+def test_a_call_that_fails_in_the_programs_own_line_is_the_programs_only_while_the_engine_answers(gone: bool) -> None:
+    engine = grpc.server(futures.ThreadPoolExecutor(max_workers=2))
+    engine.add_generic_rpc_handlers((_Agreeable(),))
+    port = engine.add_insecure_port("127.0.0.1:0")
+    engine.start()
+    service, of_the_program = _engine_on(0)
+    service.stop(0).wait()
+
+    def program() -> None:
+        if gone:
+            engine.stop(0).wait()
+        with own_channel(f"127.0.0.1:{of_the_program}") as channel:
+            _ask(channel)
+
+    run = ProgramRun(program, Project())
+    address = f"127.0.0.1:{port}"
+    response = LanguageHost(run).Run(
+        language_pb2.RunRequest(monitor_address=address, args=[address], project="shop", stack="dev", parallel=4),
+        None,  # pyright: ignore[reportArgumentType] - a host looks at no context
+    )
+    engine.stop(0).wait()
+    if gone:
+        assert (run.failure, response.bail) == (None, True)
+        assert "the engine stopped answering before the program ended" in (run.broken_off or "")
+    else:
+        assert run.broken_off is None
+        assert "failed to connect" in (run.failure or "")
+        assert response.error == run.failure
 
 
 @pytest.mark.parametrize(
