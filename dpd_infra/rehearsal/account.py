@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from dpd_infra.rehearsal.errors import SimulatedError
+from dpd_infra.rehearsal.holders import whose
 from dpd_infra.rehearsal.journal import Action, Failure, Operation, OperatorBehaviour, Refusal
 from dpd_infra.rehearsal.world.file import World
 from dpd_infra.rehearsal.world.rules import providers as rules
@@ -175,7 +176,7 @@ class SimulatedAccount:
         """Let it exist from now on. Raises `SimulatedError` if something has that id already."""
         key = (resource.type, resource.region, resource.cluster, resource.id)
         if key in self._resources:
-            raise SimulatedError(rules.ONE_OF_AN_ID(token=resource.type, id=resource.id))
+            raise SimulatedError(whose(rules.ONE_OF_AN_ID(token=resource.type, id=resource.id), self._resources[key], resource.urn, self))
         self._resources[key] = resource
         self.save()
 

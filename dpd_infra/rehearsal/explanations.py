@@ -11,6 +11,7 @@ from dpd_infra.catalog.sources import CLI_TROUBLESHOOTING, Source
 from dpd_infra.rehearsal.account import SimulatedAccount
 from dpd_infra.rehearsal.aws import base
 from dpd_infra.rehearsal.engine import Engine, Outcome
+from dpd_infra.rehearsal.holders import EXPORTED, HELD
 from dpd_infra.rehearsal.state_graph import StateGraph
 from dpd_infra.rehearsal.urn import name_of, type_of
 
@@ -22,6 +23,7 @@ _LEFTOVERS = Source(
     "leftovers of controllers", "eks-blueprints-addons issue 462, eks-blueprints issue 353, pulumi-eks issues 382, 640, 779"
 )
 _STACK_REFERENCE = Source("Pulumi engine", "3.272, what it says of a reference that its backend does not have")
+_ACCOUNT = Source("rehearsal", "the simulated account of a project, docs/rehearse.md")
 _ENGINE = Source("Pulumi engine", "3.272, pkg/resource/deploy; pulumi issue 5377")
 
 
@@ -147,6 +149,19 @@ EXISTS = Explanation(
     (),
     _NATIVE,
 )
+TAKEN = Explanation(
+    "Another rehearsed stack has it",
+    "All stacks of a project are rehearsed in one account, which is kept from one rehearsal to the next, and a stack that was rehearsed "
+    "before has the name, or the place in a network, that this one asks for.",
+    (
+        "Where both are to be deployed, choose another one for this stack: AWS would refuse the second one too.",
+        "Where the other one is only left of its rehearsal, take it down:",
+        "$ dpd rehearse STACK --destroy",
+        "Or forget all rehearsals of the project:",
+        "$ dpd rehearse NAME --reset",
+    ),
+    _ACCOUNT,
+)
 PENDING = Explanation(
     "The engine was interrupted",
     "It was killed while operations were under way: the state marks them as pending, and only the account knows whether they happened.",
@@ -179,7 +194,7 @@ OTHER_STACK = Explanation(
     _STACK_REFERENCE,
 )
 
-EXPLANATIONS = (PROTECTED, FINALIZER, LEFTOVER, DEAD_CLUSTER, BUCKET, EXISTS, PENDING, ADDON_FAILED, OTHER_STACK)
+EXPLANATIONS = (PROTECTED, FINALIZER, LEFTOVER, DEAD_CLUSTER, BUCKET, EXISTS, TAKEN, PENDING, ADDON_FAILED, OTHER_STACK)
 """Everything the page must have."""
 
 _SIGNS: tuple[tuple[str, Explanation], ...] = (
@@ -188,6 +203,7 @@ _SIGNS: tuple[tuple[str, Explanation], ...] = (
     (r"unreachable|connection refused|no such host", DEAD_CLUSTER),
     (r"BucketNotEmpty", BUCKET),
     (r"DependencyViolation|has a dependent object|mapped public address|is not empty", LEFTOVER),
+    (HELD, TAKEN),
     (r"CREATE_FAILED", ADDON_FAILED),
     (r"already exists|AlreadyExists|ResourceInUseException|EntityAlreadyExists|BucketAlreadyOwnedByYou", EXISTS),
 )
@@ -206,7 +222,7 @@ def explain(message: str, outcome: Outcome | None = None, engine: Engine | None 
                 return _with_import(explanation, failed, engine)
             if explanation is PROTECTED and engine is not None:
                 return _with_what_is_protected(engine)
-            if explanation is OTHER_STACK:
+            if explanation in {OTHER_STACK, TAKEN}:
                 return _with_stack(explanation, message, engine)
             return explanation
     return FINALIZER if "finalizer" in message else None
@@ -236,11 +252,13 @@ _PROTECT_KEYS = {"ControlPlane": _CONTROL_PLANE, "HyperPodCluster": _CLUSTER, "M
 
 
 def _with_stack(explanation: Explanation, message: str, engine: Engine | None) -> Explanation:
-    found = re.search(r'unknown stack "([^"]+)"', message)
-    named = {"STACK": shlex.quote(found[1])} if found else {}
+    found = re.search(rf'unknown stack "([^"]+)"|{HELD}', message)
+    named = {"STACK": shlex.quote(found[1] or found[2])} if found else {}
     named |= {"NAME": shlex.quote(engine.stack)} if engine else {}
     steps = (re.sub(r"\bSTACK\b|\bNAME\b", lambda word: named.get(word[0], word[0]), step) for step in explanation.way_out)
-    return Explanation(explanation.symptom, explanation.cause, tuple(steps), explanation.source)
+    # What is deployed no rehearsal takes down.
+    kept = tuple(steps)[: 1 if explanation is TAKEN and EXPORTED in message else None]
+    return replace(explanation, way_out=kept)
 
 
 def _with_import(explanation: Explanation, failed: Iterable[str], engine: Engine) -> Explanation:

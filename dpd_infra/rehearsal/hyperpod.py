@@ -56,8 +56,9 @@ class HyperPodCluster(ResourceType):
     def create(self, call: Call) -> Made:
         name = call.text("clusterName") or call.name
         _shape("CREATE", "CreateCluster", {**call.inputs, "clusterName": name})
-        if any(item.outputs.get("clusterName") == name for item in call.account.all(self.token) if item.region == call.region):
-            raise refused("CREATE", "AlreadyExists", rules.NAME_IS_FREE(name=name))
+        there = [item for item in call.account.all(self.token, clusterName=name) if item.region == call.region]
+        if there:
+            raise refused("CREATE", "AlreadyExists", call.taken(rules.NAME_IS_FREE(name=name), there[0]))
         eks = _orchestrator(call)
         arn = call.arn("sagemaker", f"cluster/{call.account.hex('', call.urn, length=12)}")
         candidate = Resource(self.token, arn, {}, {**call.inputs, "clusterName": name}, region=call.region)

@@ -111,8 +111,9 @@ class KubernetesObject(ResourceType):
         self._kind_exists(call)
         self._may_write(call)
         _namespace_exists(call)
-        if call.account.find(self.token, key, cluster=self.scope(call)) is not None:
-            raise KubernetesError(api_server.NAME_IS_FREE(key=key, kind=f"{call.text('kind').lower()}s", name=call.text("metadata.name")))
+        if (there := call.account.find(self.token, key, cluster=self.scope(call))) is not None:
+            message = api_server.NAME_IS_FREE(key=key, kind=f"{call.text('kind').lower()}s", name=call.text("metadata.name"))
+            raise KubernetesError(call.taken(message, there))
         metadata = {
             "creationTimestamp": "2026-01-01T00:00:00Z",
             "generation": 1,
@@ -163,7 +164,7 @@ class KubernetesObject(ResourceType):
 
     def _status(self, call: Call) -> dict[str, Any]:
         if self.is_endpoint(call):
-            status = reconcile(call.account, self.scope(call), call.inputs, timeout_of(call.inputs, call.timeout))
+            status = reconcile(call.account, self.scope(call), call.inputs, timeout_of(call.inputs, call.timeout), call.urn)
             return {"status": status} if status else {}
         return {}
 
@@ -242,8 +243,8 @@ class Release(ResourceType):
         if namespace not in namespaces(call.account, cluster) and not call.inputs.get("createNamespace"):
             raise KubernetesError(api_server.RELEASE_NAMESPACE(namespace=namespace))
         key = f"{namespace}/{name}"
-        if call.account.find(RELEASE, key, cluster=cluster) is not None:
-            raise KubernetesError(api_server.RELEASE_NAME())
+        if (there := call.account.find(RELEASE, key, cluster=cluster)) is not None:
+            raise KubernetesError(call.taken(api_server.RELEASE_NAME(), there))
         outputs = {"namespace": namespace, "status": self._status(call, namespace, 1), "resourceNames": {}}
         self._wait(call, key, outputs)
         return Made(key, outputs)

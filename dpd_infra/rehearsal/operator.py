@@ -73,8 +73,11 @@ def _missing_nodes(account: SimulatedAccount, cluster: str, selector: Mapping[st
     return f"; instance group {', '.join(short)}: no capacity" if short else ""
 
 
-def reconcile(account: SimulatedAccount, cluster: str, item: Mapping[str, Any], timeout: float) -> dict[str, Any]:
-    """The status of an endpoint after `timeout` seconds of simulated time; empty where no operator runs, which then nobody sets."""
+def reconcile(account: SimulatedAccount, cluster: str, item: Mapping[str, Any], timeout: float, urn: str) -> dict[str, Any]:
+    """The status of an endpoint after `timeout` seconds of simulated time; empty where no operator runs, which then nobody sets.
+
+    `urn` is the program's resource.
+    """
     addon = running(account, cluster)
     if addon is None:
         return {}
@@ -94,7 +97,7 @@ def reconcile(account: SimulatedAccount, cluster: str, item: Mapping[str, Any], 
     name = str(spec.get("endpointName") or "").lower()
     if eks is not None:
         subnets = exposure.load_balancer_subnets(account, eks)
-        problem = exposure.problem(account, eks, addon, key, spec, used, subnets)
+        problem = exposure.problem(account, eks, addon, (key, urn), spec, used, subnets)
         if problem:
             return _status("DeploymentInProgress", problem)
         made.take_away(account, eks, key, keep_endpoint=name or "-")

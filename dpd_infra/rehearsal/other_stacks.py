@@ -13,6 +13,7 @@ import yaml
 from dpd_infra.rehearsal.account import SimulatedAccount
 from dpd_infra.rehearsal.engine import Engine
 from dpd_infra.rehearsal.from_state import ExportedState, StateRefused, import_state
+from dpd_infra.rehearsal.holders import OTHERS
 from dpd_infra.rehearsal.program import Program
 from dpd_infra.rehearsal.workspace import ProjectFiles
 
@@ -63,7 +64,7 @@ class ExportedStates:
         account: SimulatedAccount = engine.account
         account.number = next(filter(None, (state.account_number for state in self._every)), account.number)
         for state in self.others:
-            work_dir = engine.state_dir / "work-of-others" / state.project / state.stack
+            work_dir = engine.state_dir / OTHERS / state.project / state.stack
             work_dir.mkdir(parents=True, exist_ok=True)
             (work_dir / "Pulumi.yaml").write_text(yaml.safe_dump({"name": state.project, "runtime": "python"}), encoding="utf-8")
             import_state(state, replace(engine, work_dir=work_dir, stack=state.stack, secret_config={}))

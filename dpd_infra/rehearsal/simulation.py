@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from dpd_infra.rehearsal.account import Resource, SimulatedAccount
 from dpd_infra.rehearsal.diff import DEFAULTS_KEY
+from dpd_infra.rehearsal.holders import whose
 from dpd_infra.rehearsal.urn import name_of
 from dpd_infra.rehearsal.world.rule import Said
 
@@ -50,6 +51,10 @@ class Call:
         for key in path.split("."):
             value = value.get(key) if isinstance(value, Mapping) else None
         return default if value is None else str(value)
+
+    def taken(self, said: Said, holder: Resource | None) -> Said:
+        """The refusal of what is taken, with whose it is where another stack of the account has it."""
+        return whose(said, holder, self.urn, self.account)
 
     def warn(self, text: str) -> None:
         """Say what the real provider or service would warn of, without failing."""

@@ -13,6 +13,16 @@ def type_of(urn: str) -> str:
     return urn.split("::")[2].rsplit("$", 1)[-1]
 
 
+def stack_of(urn: str) -> str:
+    """The stack's name, without organization and project."""
+    return urn.split("::", maxsplit=1)[0].removeprefix("urn:pulumi:")
+
+
+def project_of(urn: str) -> str:
+    """The project's name."""
+    return urn.split("::")[1]
+
+
 def component_of(urn: str) -> str:
     """The nearest component of ours that a URN lies in, `HyperPodCluster`; empty for what lies in none."""
     types = urn.split("::")[2].split("$")

@@ -37,8 +37,8 @@ class Addon(ResourceType):
         cluster, name = call.text("clusterName"), call.text("addonName")
         existing_cluster(call, cluster, "CreateAddon")
         id = f"{cluster}:{name}"
-        if call.account.find(base.ADDON, id, region=call.region):
-            raise refused("CreateAddon", "ResourceInUseException", eks_rules.ADDON_ONCE(), 409)
+        if (there := call.account.find(base.ADDON, id, region=call.region)) is not None:
+            raise refused("CreateAddon", "ResourceInUseException", call.taken(eks_rules.ADDON_ONCE(), there), 409)
         _configuration(call, "CreateAddon")
         outputs = {
             "addonVersion": call.text("addonVersion", lowest_version(name)),

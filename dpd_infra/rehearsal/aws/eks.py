@@ -54,8 +54,8 @@ class Cluster(ResourceType):
 
     def create(self, call: Call) -> Made:
         name = call.text("name")
-        if call.account.find(base.CLUSTER, name, region=call.region):
-            raise refused("CreateCluster", "ResourceInUseException", eks.CLUSTER_IS_FREE(name=name), 409)
+        if (there := call.account.find(base.CLUSTER, name, region=call.region)) is not None:
+            raise refused("CreateCluster", "ResourceInUseException", call.taken(eks.CLUSTER_IS_FREE(name=name), there), 409)
         self._role(call)
         vpc = self._network(call)
         key = call.account.hex("", call.urn, length=32).upper()
@@ -145,9 +145,9 @@ class AccessEntry(ResourceType):
             raise refused("CreateAccessEntry", "InvalidRequestException", eks.ENTRY_MODE())
         if not principal.startswith("arn:aws:iam::"):
             raise refused("CreateAccessEntry", "InvalidParameterException", eks.ENTRY_PRINCIPAL())
-        taken = call.account.find(base.ACCESS_ENTRY, f"{name}:{principal}", region=call.region) is not None
-        if taken or (principal == call.account.deployer_role_arn and creator_is_admin(cluster)):
-            raise refused("CreateAccessEntry", "ResourceInUseException", eks.ENTRY_ONCE(), 409)
+        there = call.account.find(base.ACCESS_ENTRY, f"{name}:{principal}", region=call.region)
+        if there is not None or (principal == call.account.deployer_role_arn and creator_is_admin(cluster)):
+            raise refused("CreateAccessEntry", "ResourceInUseException", call.taken(eks.ENTRY_ONCE(), there), 409)
         arn = call.arn("eks", f"access-entry/{name}/{call.account.hex('', call.urn, length=8)}")
         return Made(f"{name}:{principal}", {"accessEntryArn": arn, "createdAt": "2026-01-01T00:00:00Z", "userName": principal})
 

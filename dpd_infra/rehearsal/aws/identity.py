@@ -54,8 +54,9 @@ class Role(ResourceType):
 
     def create(self, call: Call) -> Made:
         name = call.text("name")
-        if call.account.find(base.ROLE, name) or name == call.account.deployer_role_arn.rsplit("/", 1)[-1]:
-            raise AwsError("IAM", "CreateRole", "EntityAlreadyExists", names.ROLE_IS_FREE(name=name), status=409)
+        there = call.account.find(base.ROLE, name)
+        if there is not None or name == call.account.deployer_role_arn.rsplit("/", 1)[-1]:
+            raise AwsError("IAM", "CreateRole", "EntityAlreadyExists", call.taken(names.ROLE_IS_FREE(name=name), there), status=409)
         self._trust(call, "CreateRole")
         for name_of, document in _inline(call):
             _check_policy(document, "PutRolePolicy", name_of)
@@ -124,8 +125,9 @@ class Policy(ResourceType):
 
     def create(self, call: Call) -> Made:
         arn = call.arn("iam", f"policy{call.text('path', '/')}{call.text('name')}", region=False)
-        if call.account.find(base.POLICY, arn):
-            raise AwsError("IAM", "CreatePolicy", "EntityAlreadyExists", names.POLICY_IS_FREE(name=call.text("name")), status=409)
+        if (there := call.account.find(base.POLICY, arn)) is not None:
+            message = call.taken(names.POLICY_IS_FREE(name=call.text("name")), there)
+            raise AwsError("IAM", "CreatePolicy", "EntityAlreadyExists", message, status=409)
         self._fits(call)
         return Made(arn, {"arn": arn, "policyId": f"ANPA{call.account.hex('', call.urn).upper()}", "attachmentCount": 0})
 
@@ -169,8 +171,9 @@ class OpenIdConnectProvider(ResourceType):
     def create(self, call: Call) -> Made:
         host = call.text("url").removeprefix("https://")
         arn = call.arn("iam", f"oidc-provider/{host}", region=False)
-        if call.account.find(base.OIDC_PROVIDER, arn):
-            raise AwsError("IAM", "CreateOpenIDConnectProvider", "EntityAlreadyExists", names.OIDC_IS_FREE(host=host), status=409)
+        if (there := call.account.find(base.OIDC_PROVIDER, arn)) is not None:
+            message = call.taken(names.OIDC_IS_FREE(host=host), there)
+            raise AwsError("IAM", "CreateOpenIDConnectProvider", "EntityAlreadyExists", message, status=409)
         thumbprints = call.inputs.get("thumbprintLists") or [call.account.hex("", host, length=40)]
         return Made(arn, {"arn": arn, "thumbprintLists": thumbprints})
 
@@ -193,8 +196,8 @@ class Alias(ResourceType):
     def create(self, call: Call) -> Made:
         name = call.text("name")
         arn = call.arn("kms", name)
-        if call.account.find(base.ALIAS, name, region=call.region):
-            raise AwsError("KMS", "CreateAlias", "AlreadyExistsException", names.ALIAS_IS_FREE(arn=arn))
+        if (there := call.account.find(base.ALIAS, name, region=call.region)) is not None:
+            raise AwsError("KMS", "CreateAlias", "AlreadyExistsException", call.taken(names.ALIAS_IS_FREE(arn=arn), there))
         target = call.text("targetKeyId").rsplit("/", 1)[-1]
         existing(
             call,
@@ -216,8 +219,9 @@ class LogGroup(ResourceType):
 
     def create(self, call: Call) -> Made:
         name = call.text("name")
-        if call.account.find(base.LOG_GROUP, name, region=call.region):
-            raise AwsError("CloudWatch Logs", "CreateLogGroup", "ResourceAlreadyExistsException", names.LOG_GROUP_IS_FREE())
+        if (there := call.account.find(base.LOG_GROUP, name, region=call.region)) is not None:
+            message = call.taken(names.LOG_GROUP_IS_FREE(), there)
+            raise AwsError("CloudWatch Logs", "CreateLogGroup", "ResourceAlreadyExistsException", message)
         return Made(name, {"arn": call.arn("logs", f"log-group:{name}")})
 
 

@@ -68,8 +68,10 @@ class VpcIpv4CidrBlockAssociation(ResourceType):
     def create(self, call: Call) -> Made:
         vpc = existing_vpc(call, "AssociateVpcCidrBlock")
         block = _block(call.text("cidrBlock"), "AssociateVpcCidrBlock")
-        if any(block.overlaps(other) for other in _blocks(call.account, vpc.id, vpc.outputs)):
-            raise AwsError("EC2", "AssociateVpcCidrBlock", "InvalidVpc.Range", ec2.VPC_BLOCKS(block=block, vpc=vpc.id))
+        for other in (vpc, *call.account.all(base.CIDR_ASSOCIATION, vpcId=vpc.id)):
+            if block.overlaps(ipaddress.ip_network(other.outputs["cidrBlock"])):
+                message = call.taken(ec2.VPC_BLOCKS(block=block, vpc=vpc.id), other)
+                raise AwsError("EC2", "AssociateVpcCidrBlock", "InvalidVpc.Range", message)
         return Made(call.account.hex("vpc-cidr-assoc", call.urn))
 
     def delete(self, call: Call) -> None:
@@ -97,7 +99,7 @@ class Subnet(ResourceType):
             raise AwsError("EC2", "CreateSubnet", "InvalidSubnet.Range", ec2.SUBNET_IN_BLOCK(block=block))
         for other in call.account.all(base.SUBNET, vpcId=vpc.id):
             if ipaddress.ip_network(other.outputs["cidrBlock"]).overlaps(block):
-                raise AwsError("EC2", "CreateSubnet", "InvalidSubnet.Conflict", ec2.SUBNETS_APART(block=block))
+                raise AwsError("EC2", "CreateSubnet", "InvalidSubnet.Conflict", call.taken(ec2.SUBNETS_APART(block=block), other))
         zone = call.text("availabilityZone") or f"{call.region}a"
         if zone not in zones(call.region, 6):
             message = ec2.ZONE_EXISTS(zone=zone, zones=", ".join(zones(call.region, 6)))
@@ -143,8 +145,9 @@ class SecurityGroup(ResourceType):
     def create(self, call: Call) -> Made:
         vpc = existing_vpc(call, "CreateSecurityGroup") if call.text("vpcId") else None
         name = call.text("name")
-        if vpc and call.account.all(base.SECURITY_GROUP, vpcId=vpc.id, name=name):
-            raise AwsError("EC2", "CreateSecurityGroup", "InvalidGroup.Duplicate", ec2.GROUP_NAME(name=name, vpc=vpc.id))
+        if vpc and (there := call.account.first(base.SECURITY_GROUP, vpcId=vpc.id, name=name)) is not None:
+            message = call.taken(ec2.GROUP_NAME(name=name, vpc=vpc.id), there)
+            raise AwsError("EC2", "CreateSecurityGroup", "InvalidGroup.Duplicate", message)
         id = call.account.hex("sg", call.urn)
         description = call.text("description", "Managed by Pulumi")
         return Made(id, {"arn": call.arn("ec2", f"security-group/{id}"), "ownerId": call.account.id, "description": description})
@@ -173,7 +176,8 @@ class _Rule(ResourceType):
         for other in call.account.all(self.token, securityGroupId=group):
             if all(other.outputs.get(key) == call.inputs.get(key) for key in shape):
                 peer = next((call.text(key) for key in peers if call.text(key)), "")
-                raise AwsError("EC2", self.operation, "InvalidPermission.Duplicate", ec2.GROUP_RULE(peer=peer, ports=_ports(call)))
+                message = call.taken(ec2.GROUP_RULE(peer=peer, ports=_ports(call)), other)
+                raise AwsError("EC2", self.operation, "InvalidPermission.Duplicate", message)
         id = call.account.hex("sgr", call.urn)
         return Made(id, {"arn": call.arn("ec2", f"security-group-rule/{id}"), "securityGroupRuleId": id})
 

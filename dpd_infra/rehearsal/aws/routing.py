@@ -24,8 +24,9 @@ class InternetGateway(ResourceType):
     def create(self, call: Call) -> Made:
         if call.text("vpcId"):
             vpc = existing_vpc(call, "AttachInternetGateway")
-            if call.account.all(base.INTERNET_GATEWAY, vpcId=vpc.id):
-                raise AwsError("EC2", "AttachInternetGateway", "InvalidParameterValue", ec2.ONE_GATEWAY(vpc=vpc.id))
+            if (there := call.account.first(base.INTERNET_GATEWAY, vpcId=vpc.id)) is not None:
+                message = call.taken(ec2.ONE_GATEWAY(vpc=vpc.id), there)
+                raise AwsError("EC2", "AttachInternetGateway", "InvalidParameterValue", message)
         limit = call.account.world.quotas.internet_gateways
         if limit is not None and len(base.in_region(call, base.INTERNET_GATEWAY)) >= limit:
             raise AwsError("EC2", "CreateInternetGateway", "InternetGatewayLimitExceeded", rules.GATEWAY_QUOTA())
@@ -129,8 +130,8 @@ class Route(ResourceType):
                 message = rule(id=target)
                 existing(call, token, target, service="EC2", operation="CreateRoute", code=code, message=message)
         id = f"r-{table}-{destination}"
-        if call.account.find(base.ROUTE, id, region=call.region):
-            raise AwsError("EC2", "CreateRoute", "RouteAlreadyExists", ec2.ROUTE_ONCE(destination=destination))
+        if (there := call.account.find(base.ROUTE, id, region=call.region)) is not None:
+            raise AwsError("EC2", "CreateRoute", "RouteAlreadyExists", call.taken(ec2.ROUTE_ONCE(destination=destination), there))
         return Made(id, {"origin": "CreateRoute", "state": "active"})
 
 
@@ -144,8 +145,8 @@ class RouteTableAssociation(ResourceType):
         subnet = call.text("subnetId")
         if subnet:
             existing_subnet(call, subnet, "AssociateRouteTable")
-            if call.account.all(base.ROUTE_TABLE_ASSOCIATION, subnetId=subnet):
-                message = ec2.ONE_ROUTE_TABLE(id=call.text("routeTableId"))
+            if (there := call.account.first(base.ROUTE_TABLE_ASSOCIATION, subnetId=subnet)) is not None:
+                message = call.taken(ec2.ONE_ROUTE_TABLE(id=call.text("routeTableId")), there)
                 raise AwsError("EC2", "AssociateRouteTable", "Resource.AlreadyAssociated", message)
         return Made(call.account.hex("rtbassoc", call.urn))
 

@@ -31,8 +31,8 @@ class Bucket(ResourceType):
 
     def create(self, call: Call) -> Made:
         name = call.text("bucket")
-        if call.account.find(base.BUCKET, name):
-            raise AwsError("S3", "CreateBucket", "BucketAlreadyOwnedByYou", names.BUCKET_IS_FREE(), status=409)
+        if (there := call.account.find(base.BUCKET, name)) is not None:
+            raise AwsError("S3", "CreateBucket", "BucketAlreadyOwnedByYou", call.taken(names.BUCKET_IS_FREE(), there), status=409)
         return Made(
             name,
             {

@@ -7,6 +7,7 @@ from typing import Any
 
 from dpd_infra.rehearsal.account import Resource, SimulatedAccount
 from dpd_infra.rehearsal.aws import base
+from dpd_infra.rehearsal.holders import whose
 from dpd_infra.rehearsal.world import operators, trust
 from dpd_infra.rehearsal.world.hyperpod_network import reaches_s3
 from dpd_infra.rehearsal.world.interfaces import free
@@ -15,6 +16,7 @@ from dpd_infra.rehearsal.world.nodes import ZONE_LABEL, Node, groups_on
 from dpd_infra.rehearsal.world.rule import Said
 from dpd_infra.rehearsal.world.rules import kubernetes as rules
 
+_ENDPOINT = ":InferenceEndpointConfig"
 INTERNAL_TAG = "kubernetes.io/role/internal-elb"
 ADDRESSES = 8
 """Free addresses that a load balancer wants in each subnet."""
@@ -24,17 +26,18 @@ def problem(
     account: SimulatedAccount,
     eks: Resource,
     addon: Resource,
-    key: str,
+    endpoint: tuple[str, str],
     spec: Mapping[str, Any],
     nodes: Sequence[Node],
     subnets: Sequence[Resource],
 ) -> Said | None:
-    """Why an endpoint whose pods run does not become ready, or None."""
+    """Why an endpoint whose pods run does not become ready, or None; `endpoint` is its namespace and name, and the program's URN."""
+    key, urn = endpoint
     name = str(spec.get("endpointName") or "").lower()
     checks = (
         _mount(account, eks, spec),
         _load_balancer(account, eks, addon, key, nodes, subnets),
-        _sagemaker(account, eks, addon, key, name) if name else None,
+        _sagemaker(account, eks, addon, key, urn, name) if name else None,
     )
     return next((text for text in checks if text), None)
 
@@ -112,10 +115,13 @@ def _load_balancer(
     return None
 
 
-def _sagemaker(account: SimulatedAccount, eks: Resource, addon: Resource, key: str, name: str) -> Said | None:
+def _sagemaker(account: SimulatedAccount, eks: Resource, addon: Resource, key: str, urn: str, name: str) -> Said | None:
     taken = account.find(SAGEMAKER_ENDPOINT, name, region=eks.region)
     if taken is not None and (taken.outputs.get("cluster"), taken.outputs.get("madeFor")) != (eks.id, key):
-        return rules.ENDPOINT_NAME(arn=f"arn:aws:sagemaker:{eks.region}:{account.id}:endpoint/{name}")
+        registered = account.in_cluster(str(taken.outputs.get("cluster")))
+        holder = next((item for item in registered if item.type.endswith(_ENDPOINT) and item.id == taken.outputs.get("madeFor")), None)
+        message = rules.ENDPOINT_NAME(arn=f"arn:aws:sagemaker:{eks.region}:{account.id}:endpoint/{name}")
+        return whose(message, holder, urn, account)
     arn = str(operators.value(operators.values_of(addon), "executionRoleArn", ""))
     role = account.first(base.ROLE, arn=arn) if arn else None
     if addon.urn and role is not None and not _allows(account, role, "ec2:CreateNetworkInterfacePermission"):
