@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 from dpd_infra.catalog.crd import KIND
 from dpd_infra.catalog.instance_types import InstanceType, instance_type
 from dpd_infra.catalog.models import KvFormat, ModelShape
+from dpd_infra.plan.endpoint_pods import most_by_scaling
 from dpd_infra.plan.sizing.auto import Autos, work_out
 from dpd_infra.plan.sizing.buffer import CHUNK_TOKENS, DEFAULT_PD_BUFFER_BYTES
 from dpd_infra.plan.sizing.memory import DEFAULT_GPU_MEMORY_UTILIZATION, DEFAULT_MAX_NUM_BATCHED_TOKENS
@@ -232,6 +233,8 @@ def _serving(asked: Changes, reading: ManifestReading | None) -> Serving:
     )
     buffer = _first(asked.pd_buffer_bytes, reading.pd_buffer_bytes if reading else None, DEFAULT_PD_BUFFER_BYTES)
     kv_format = asked.kv_format or (decode.kv_format if decode else None) or KvFormat.BF16
+    # Unless their number is asked about.
+    scaling = prefill.scaling if prefill is not None and prefill.name == Role.PREFILL and asked.prefillers is None else None
     return Serving(
         model,
         instance,
@@ -244,7 +247,7 @@ def _serving(asked: Changes, reading: ManifestReading | None) -> Serving:
         pd_buffer_bytes=buffer,
         kv_format=kv_format,
         chunk_tokens=_first(reading.chunk_tokens if reading else None, CHUNK_TOKENS),
-        prefillers_at_most=_most_prefillers(asked, prefill),
+        prefillers_at_most=most_by_scaling(scaling),
     )
 
 
@@ -273,12 +276,6 @@ def _replicas(asked: Changes, reading: ManifestReading | None) -> tuple[int, int
     elif reading is not None:
         prefillers = max(1, reading.prefill.replicas - 1)
     return _first(asked.prefillers, prefillers), _first(asked.decoders, decoders)
-
-
-def _most_prefillers(asked: Changes, prefill: ServerReading | None) -> int | None:
-    """What autoscaling may make of them, unless their number is asked about."""
-    scaled = prefill is not None and prefill.scaling is not None and prefill.name == Role.PREFILL and asked.prefillers is None
-    return prefill.most_replicas if prefill is not None and scaled else None
 
 
 def _flags(asked: Changes, server: ServerReading | None, sequences: int | None, default: int) -> RoleFlags:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dpd_infra.catalog.instance_types import InstanceType, instance_type
+from dpd_infra.spec.values import count, mapping
 from dpd_infra.spec.vocabulary import EfaRequests, Role
 
 if TYPE_CHECKING:
@@ -12,6 +13,17 @@ if TYPE_CHECKING:
 
 DPD_GPUS = 8
 """All five types that DPD supports have eight GPUs. Taken where nodes are found by affinity; any other type is refused by a rule."""
+
+DEFAULT_MAX_REPLICAS = 5
+"""autoScalingSpec.maxReplicaCount where nothing is said (CRD)."""
+
+
+def most_by_scaling(scaling: Any) -> int | None:
+    """The most pods that autoscaling makes, by a block of a manifest such as prefillAutoScaling; None where there is no such block."""
+    if not isinstance(scaling, dict):
+        return None
+    most = count(mapping(scaling).get("maxReplicaCount"))
+    return DEFAULT_MAX_REPLICAS if most is None else most
 
 
 def node_type(spec: EndpointSpec) -> InstanceType | None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from dpd_infra.catalog.instance_types import InstanceType, instance_type
+from dpd_infra.plan.endpoint_pods import most_by_scaling
 from dpd_infra.plan.served import kv_format, model_as_served, model_by_name, model_names
 from dpd_infra.plan.sizing.auto import Autos, WorkedOut, work_out
 from dpd_infra.plan.sizing.auto_numbers import auto_gpu_memory_utilization
@@ -16,7 +17,7 @@ from dpd_infra.plan.sizing.memory import DEFAULT_GPU_MEMORY_UTILIZATION, DEFAULT
 from dpd_infra.plan.sizing.serving import DECODE_MAX_NUM_SEQS, PREFILL_MAX_NUM_SEQS, RoleFlags, Serving
 from dpd_infra.plan.worker_args import WorkerArgs, server_args
 from dpd_infra.render.auto_places import AUTO, PLACES
-from dpd_infra.spec.inference_endpoint_config.autoscaling import AutoScaling
+from dpd_infra.spec.values import mapping
 from dpd_infra.spec.vocabulary import Role
 
 if TYPE_CHECKING:
@@ -122,20 +123,11 @@ def _work_out(spec: EndpointSpec, autos: Autos, manifest: Mapping[str, Any]) -> 
         pd_buffer_bytes=buffer,
         kv_format=cache,
         chunk_tokens=_whole(variables.get("LMCACHE_CHUNK_SIZE"), CHUNK_TOKENS),
-        prefillers_at_most=_most_prefillers(body),
+        prefillers_at_most=most_by_scaling(mapping(mapping(body.get("pdSpec")).get("autoScalingSpec")).get("prefillAutoScaling")),
     )
     load = workload_of(spec.load) if spec.load is not None else None
     worked = work_out(serving, autos, load, spec.routing.threshold)
     return worked if apart or not autos.gpu_memory_utilization else _without_buffer(worked)
-
-
-def _most_prefillers(body: Mapping[str, Any]) -> int | None:
-    """What autoscaling may make of the prefill replicas; the CRD's maximum where none is given."""
-    scaling = ((body.get("pdSpec") or {}).get("autoScalingSpec") or {}).get("prefillAutoScaling")
-    if not isinstance(scaling, dict):
-        return None
-    most = scaling.get("maxReplicaCount", AutoScaling.model_fields["max_replica_count"].default)
-    return most if isinstance(most, int) else None
 
 
 def _without_buffer(worked: WorkedOut) -> WorkedOut:

@@ -12,6 +12,7 @@ from dpd_infra.catalog.instance_types import Gpu, instance_type
 from dpd_infra.catalog.model_servers import ModelServer, model_server
 from dpd_infra.catalog.models import KvFormat, ModelShape
 from dpd_infra.catalog.node_sizes import NodeSize, node_size
+from dpd_infra.plan.endpoint_pods import most_by_scaling
 from dpd_infra.plan.mirrors import original
 from dpd_infra.plan.quantities import is_whole, quantity
 from dpd_infra.plan.served import kv_format, model_as_served, model_by_name, model_names
@@ -26,9 +27,6 @@ from dpd_infra.spec.vocabulary import Role
 
 PREFILL_SEQUENCES, DECODE_SEQUENCES = 16, 32
 """`--max-num-seqs` of each role where nothing is said (DPD guide, tuning table)."""
-
-DEFAULT_MAX_REPLICAS = 5
-"""autoScalingSpec.maxReplicaCount where nothing is said (CRD)."""
 
 _ROLE_PATHS: dict[Role, Path] = {Role.PREFILL: ("spec", "pdSpec", "prefillSpec"), Role.DECODE: ("spec", "pdSpec", "decodingSpec")}
 _SCALING_KEYS = {Role.PREFILL: "prefillAutoScaling", Role.DECODE: "decodingAutoScaling"}
@@ -79,10 +77,8 @@ class ServerReading:
     @cached_property
     def most_replicas(self) -> int:
         """Pods at most, autoscaling included."""
-        if self.scaling is None:
-            return self.replicas
-        most = count(self.scaling.get("maxReplicaCount"))
-        return DEFAULT_MAX_REPLICAS if most is None else most
+        most = most_by_scaling(self.scaling)
+        return self.replicas if most is None else most
 
     @cached_property
     def tensor_parallel_size(self) -> int | None:

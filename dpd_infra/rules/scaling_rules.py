@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from dpd_infra.catalog.sources import CRD_3_2, DPD_BLOG, KEDA_DOCS, KUBERNETES_DOCS, VLLM, thread
+from dpd_infra.plan.endpoint_pods import most_by_scaling
 from dpd_infra.rules.patches import remove, set_value
-from dpd_infra.rules.reading import DEFAULT_MAX_REPLICAS
 from dpd_infra.rules.registry import rule
 from dpd_infra.rules.subject import EndpointSubject, Violation
 from dpd_infra.spec.finding import Path, Severity
@@ -92,9 +92,9 @@ def promql_names(endpoint: EndpointSubject) -> Iterator[Violation]:
 def scaling_bounds(endpoint: EndpointSubject) -> Iterator[Violation]:
     """A minReplicaCount over maxReplicaCount (5 where nothing is said), or a maxReplicaCount of 0."""
     for scaled, place, block in _blocks(endpoint):
-        least, most = count(block.get("minReplicaCount")), count(block.get("maxReplicaCount"))
-        least, most = 1 if least is None else least, DEFAULT_MAX_REPLICAS if most is None else most
-        if least > most:
+        least, most = count(block.get("minReplicaCount")), most_by_scaling(block)
+        least = 1 if least is None else least
+        if most is not None and least > most:
             what = f"{scaled}: minReplicaCount is {least}, maxReplicaCount {most}"
             yield Violation(endpoint.at(*place, "minReplicaCount"), what, f"raise maxReplicaCount to {least} or more", least)
         elif most == 0:
