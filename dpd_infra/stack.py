@@ -4,36 +4,33 @@ from __future__ import annotations
 
 import pathlib
 from collections.abc import Mapping, Sequence
-from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Self
 
 from pydantic import Field
 
-from dpd_infra.plan.project import current_project
 from dpd_infra.render.endpoint import EndpointContext, RenderedManifest, endpoint_context, render_endpoint
 from dpd_infra.rules.accepted import remember
 from dpd_infra.rules.check import Silenced, errors, judged
-from dpd_infra.rules.report import block, report
+from dpd_infra.rules.report import report
 from dpd_infra.rules.subject import ENDPOINTS_PATH, PLATFORM_PATH, EndpointSubject, StackSubject
-from dpd_infra.spec.aws import CONFIG_NAMESPACE, AwsSettings
+from dpd_infra.running_program import aws_config, own_config, say, secret, stack_file
+from dpd_infra.spec.aws import AwsSettings
 from dpd_infra.spec.base import Spec
 from dpd_infra.spec.config_keys import NAMESPACE, absent_values, is_ours, key_findings
 from dpd_infra.spec.endpoint import EndpointName, EndpointSpec
-from dpd_infra.spec.finding import Finding, Path, Severity
+from dpd_infra.spec.finding import Finding, Path
 from dpd_infra.spec.operator import OperatorFacts
 from dpd_infra.spec.platform import PlatformSpec
 from dpd_infra.spec.sections import build_aws_settings, build_endpoints, misplaced_secrets, shape_finding
 from dpd_infra.spec.shape import build
 from dpd_infra.spec.shape_rule import unreadable
-from dpd_infra.spec.stack_file import StackFile, find_stack_file, read_stack_file
+from dpd_infra.spec.stack_file import StackFile, read_stack_file
 from dpd_infra.spec.yaml_source import Document, SourceText, YamlProblem
 
 PLATFORM_KEY = PLATFORM_PATH[-1]
 ENDPOINTS_KEY = ENDPOINTS_PATH[-1]
 OPERATOR_KEY = f"{NAMESPACE}:operator"
-_SAID: ContextVar[set[tuple[str, str, str]] | None] = ContextVar("dpd_infra_said", default=None)
-"""The warnings a program has logged: a stack's are found when it is read and again when its components are made."""
 _REGION: Path = ("config", "aws:region")
 
 
@@ -82,7 +79,7 @@ class StackSpec(Spec):
         """
         source = self.endpoints[name].model.hugging_face
         key = source.token.config_key if source is not None and source.token is not None else None
-        return None if key is None else _secret(key)
+        return None if key is None else secret(key)
 
     def hugging_face_tokens(self) -> dict[str, Any]:
         """The secrets behind every `token.configKey` of the model store, as secret Outputs by that key.
@@ -91,20 +88,12 @@ class StackSpec(Spec):
         """
         store = self.platform.model_store if self.platform else None
         models = store.models.values() if store else ()
-        return {key: _secret(key) for key in sorted({model.token.config_key for model in models if model.token and model.token.config_key})}
+        return {key: secret(key) for key in sorted({model.token.config_key for model in models if model.token and model.token.config_key})}
 
     @property
     def operator_facts(self) -> OperatorFacts | None:
         """What is known of the operator: the platform's own, or what is expected of another stack's."""
         return self.platform.operator_facts if self.platform else self.operator
-
-
-def _secret(key: str) -> Any:
-    """A secret of the running stack's configuration, by its full key."""
-    import pulumi  # noqa: PLC0415 - only a running program has a configuration
-
-    namespace, _, bare = key.rpartition(":")
-    return pulumi.Config(namespace or None).require_secret(bare)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,33 +128,18 @@ def load_file(path: pathlib.Path, raw: bytes | SourceText | None = None, operato
 
 def load_config() -> LoadedStack:
     """Read and check the running Pulumi stack's configuration, with the places in its file where that is at hand."""
-    import pulumi  # noqa: PLC0415 - everything else here works without Pulumi
-
-    own = pulumi.Config(NAMESPACE)
-    config = _running_aws_config()
-    for key, name in ((PLATFORM_KEY, "platform"), (ENDPOINTS_KEY, "endpoints"), (OPERATOR_KEY, "operator")):
-        value = own.get_object(name)
-        if value is not None:
-            config[str(key)] = value
-    loaded = _load(config, _running_stack_file())
+    loaded = _load(aws_config() | own_config("platform", "endpoints", "operator"), stack_file())
     if not errors(loaded.findings):
-        _say(loaded.findings, loaded.documents)
+        say(loaded.findings, loaded.documents)
     return loaded
 
 
 def running_aws_settings() -> AwsSettings:
     """What the running Pulumi stack's `aws:` keys say. Raises `StackRefused` where they are wrong."""
-    settings, findings = build_aws_settings(_running_aws_config())
+    settings, findings = build_aws_settings(aws_config())
     if settings is None or findings:
         raise _refused_in_program(findings, {})
     return settings
-
-
-def _running_aws_config() -> dict[str, Any]:
-    from pulumi.runtime import config  # noqa: PLC0415
-
-    # `pulumi.Config` answers for a key by name and lists none: pulumi-aws has some fifty, and all of them are handed on.
-    return {key: value for key, value in {**config.get_config_env(), **config.CONFIG.get()}.items() if key.startswith(CONFIG_NAMESPACE)}
 
 
 def platform_missing() -> StackRefused:
@@ -179,41 +153,17 @@ def refuse_errors(findings: Sequence[Finding]) -> None:
     """What a component does with its findings: warnings go to Pulumi's log, once each, and an error raises `StackRefused`."""
     if errors(findings):
         raise _refused_in_program(findings, {})
-    _say(findings, {})
+    say(findings, {})
 
 
 def _refused_in_program(findings: Sequence[Finding], documents: Mapping[str, Document]) -> StackRefused:
     """The same exception as a `pulumi.RunError` too: the host prints such an error's text, and a traceback for any other."""
-    import pulumi  # noqa: PLC0415
+    import pulumi  # noqa: PLC0415 - everything else here works without Pulumi
 
     class _Refused(StackRefused, pulumi.RunError):
         __qualname__ = StackRefused.__qualname__
 
     return _Refused(findings, documents)
-
-
-def _say(findings: Sequence[Finding], documents: Mapping[str, Document]) -> None:
-    import pulumi  # noqa: PLC0415
-
-    said = _SAID.get() or set()
-    _SAID.set(said)
-    for finding in findings:
-        key = (finding.rule, finding.subject, finding.what)
-        # Advice is for `dpd check`: a warning in every `up` that nobody has to act on teaches people to skip warnings.
-        if key not in said and finding.severity is Severity.WARNING:
-            said.add(key)
-            pulumi.log.warn(block(finding, documents.get(finding.file)))
-
-
-def _running_stack_file() -> StackFile | None:
-    """The file behind the running stack's configuration; None where it is not on this disk or cannot be read."""
-    import pulumi  # noqa: PLC0415
-
-    try:
-        path = find_stack_file(current_project().root, pulumi.get_stack())
-        return read_stack_file(path) if path is not None else None
-    except (OSError, YamlProblem):
-        return None
 
 
 def _accepted(cls: type[Any], loaded: LoadedStack) -> Any:
