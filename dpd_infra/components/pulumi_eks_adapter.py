@@ -52,6 +52,8 @@ def control_plane(
         cluster_security_group_id=eks.apply(lambda made: made.vpc_config.cluster_security_group_id),
         kubernetes_provider=provider,
         resources=(cluster,),
+        # The component goes with the cluster in it.
+        cluster_resource=cluster,
         endpoint=endpoint,
         certificate_authority=authority,
         vpc_id=eks.apply(lambda made: made.vpc_config.vpc_id),

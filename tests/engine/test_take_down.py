@@ -250,6 +250,7 @@ def test_a_dead_cluster_is_explained_and_the_commands_lead_out(stack: Scratch, m
         assert stack.run("refresh").error is None
     outcome = stack.run("destroy")
     if any(item["type"] == RELEASE and not item.get("deletedWith") for item in stack.checkpoint.resources):
+        assert all(item["type"] != base.CLUSTER for item in stack.checkpoint.resources), "a cluster made here takes its releases along"
         assert explain(failure_message(outcome), outcome, stack.engine) == DEAD_CLUSTER
         return
     if has_network(stack):

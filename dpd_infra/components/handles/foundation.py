@@ -87,7 +87,7 @@ class ControlPlaneHandle:
     resources: tuple[pulumi.Resource, ...] = ()
     """What must stand before anything uses the cluster: access entries with their policies, and the add-ons that need no nodes."""
     cluster_resource: pulumi.Resource | None = None
-    """The EKS cluster itself, where it is ours: what lives in it need not be deleted when it goes."""
+    """The EKS cluster, or the component that holds it, where this program makes it: what lives in it need not be deleted when it goes."""
     endpoint: pulumi.Input[str] | None = None
     """The address of the Kubernetes API, where known."""
     certificate_authority: pulumi.Input[str] | None = None
