@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from math import isfinite
 from typing import NoReturn
 
@@ -14,11 +15,25 @@ class UsageError(ValueError):
     """A call that is wrong."""
 
 
+class _Formatter(argparse.RawDescriptionHelpFormatter):
+    """Help as wide as the terminal. argparse would load archive formats to ask for its width, each time a parser is made."""
+
+    def __init__(self, prog: str) -> None:
+        try:
+            width = int(os.environ.get("COLUMNS", "0")) or os.get_terminal_size().columns
+        except (OSError, ValueError):
+            width = 80
+        super().__init__(prog, width=width - 2)
+
+
 class Parser(argparse.ArgumentParser):
-    """A parser that says what is wrong in one line."""
+    """A parser that says what is wrong in one line, and takes no beginnings of options for them."""
+
+    def __init__(self, prog: str, description: str) -> None:
+        super().__init__(prog=prog, description=description, allow_abbrev=False, formatter_class=_Formatter)
 
     def error(self, message: str) -> NoReturn:
-        """End with exit code 2."""
+        """Raise `UsageError`: the command ends with exit code 2."""
         raise UsageError(f"{message}; see {self.prog} --help")
 
 

@@ -32,8 +32,7 @@ def count_or_auto(text: str) -> int | str:
 
 def parser(prog: str, summary: str) -> Parser:
     """The options that both commands share."""
-    # A width of its own: argparse would import shutil, with all of its archive formats, to ask the terminal.
-    made = Parser(prog=prog, description=summary, allow_abbrev=False, formatter_class=lambda prog: argparse.HelpFormatter(prog, width=120))
+    made = Parser(prog, summary)
     made.add_argument("file", nargs="?", metavar="FILE", help="a stack file or a manifest; without it --model and --instance-type")
     made.add_argument("--endpoint", metavar="NAME", help="only this endpoint of FILE")
     made.add_argument("--json", action="store_true", help="print JSON")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
 import json as json_module
-import os
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from dpd_infra.checking import CheckedFile, FixedFile, check_paths, fix_file, operator_named
+from dpd_infra.cli._arguments import Parser, UsageError
 from dpd_infra.cli._output import FAILED, WRONG_USAGE, fail, findings_as_data, print_json, print_report, version
 from dpd_infra.rules.check import errors
 from dpd_infra.rules.report import as_data, printable
@@ -23,26 +22,8 @@ if TYPE_CHECKING:
 SUMMARY = "Check stack files and manifests.\n\nPulumi.<stack>.yaml and InferenceEndpointConfig. Exit code 1 where there is an error."
 
 
-class _Parser(argparse.ArgumentParser):
-    """A parser that says what is wrong in one line, as every command does."""
-
-    def error(self, message: str) -> NoReturn:
-        fail(f"{message}; see dpd check --help", code=WRONG_USAGE)
-
-
-class _Formatter(argparse.HelpFormatter):
-    """Help as wide as the terminal. argparse would load archive formats to ask for its width, each time a parser is made."""
-
-    def __init__(self, prog: str) -> None:
-        try:
-            width = os.get_terminal_size().columns
-        except (OSError, ValueError):
-            width = 80
-        super().__init__(prog, width=width - 2)
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog="dpd check", description=SUMMARY, allow_abbrev=False, formatter_class=_Formatter)
+def _parser() -> Parser:
+    parser = Parser("dpd check", SUMMARY)
     parser.add_argument("paths", nargs="*", metavar="PATH", help="stack files, manifests, folders, - for standard input")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--sarif", action="store_true", help="print SARIF 2.1.0")
@@ -57,7 +38,10 @@ def _parser() -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str]) -> int:
     """Run `dpd check`; the exit code. Raises `SystemExit` for wrong usage."""
-    given = _parser().parse_intermixed_args(arguments)
+    try:
+        given = _parser().parse_intermixed_args(arguments)
+    except UsageError as error:
+        fail(str(error), as_json="--json" in arguments, code=WRONG_USAGE)
     return _check(
         given.paths,
         json=given.json,
@@ -147,7 +131,6 @@ def _write_fixes(
 ) -> None:
     """Write what was fixed, once every file is known to be writable; the findings are then those that are left."""
     from dpd_infra.checking import check_bytes
-    from dpd_infra.cli._arguments import UsageError
     from dpd_infra.cli._output_paths import Replaced, refuse_unwritable
     from dpd_infra.rules.fixing import write_atomically
     from dpd_infra.spec.yaml_source import SourceText

@@ -76,7 +76,7 @@ def _plan(arguments: Sequence[str]) -> int:
 
 
 def _given(arguments: Sequence[str]) -> argparse.Namespace:
-    parser = Parser(prog="dpd plan", description=SUMMARY, allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser("dpd plan", SUMMARY)
     parser.add_argument("file", metavar="FILE", help="a stack file, Pulumi.<stack>.yaml")
     parser.add_argument("--json", action="store_true", help="print JSON, every input and every policy in it")
     parser.add_argument("--mermaid", action="store_true", help="print the graph as a Mermaid flowchart")
