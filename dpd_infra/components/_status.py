@@ -24,6 +24,11 @@ class CustomResourceWithStatus(kubernetes.apiextensions.CustomResource):
 
     status: pulumi.Output[Mapping[str, Any] | None]
 
+    @property
+    def api_version(self) -> pulumi.Output[str]:
+        """As the SDK's own class has it."""
+        return vars(self)["apiVersion"]
+
     def __init_subclass__(cls, **options: Any) -> None:
         """Keep the SDK from evaluating the annotations of a subclass each time that one is made, as in `Component`."""
         super().__init_subclass__(**options)

@@ -7,36 +7,27 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import pulumi
-import pulumi_kubernetes as kubernetes
 
 from dpd_infra.catalog.operator_releases import AddonVersion
-from dpd_infra.components._base import handle_of, minutes
+from dpd_infra.components._base import handle_of
+from dpd_infra.components._endpoint_options import RECREATIONS, endpoint_options, refuse_options, token_secret
 from dpd_infra.components._status import SETTLED, CustomResourceWithStatus, refuse_failed
 from dpd_infra.components.handles import OperatorHandle
 from dpd_infra.plan.endpoint_names import (
-    TOKEN_SECRET_KEY,
     role_deployment_names,
     router_deployment_name,
     routing_service_url,
-    token_secret_name,
 )
 from dpd_infra.render.endpoint import RenderedManifest, endpoint_context, render_endpoint
 from dpd_infra.rules.accepted import accepted
 from dpd_infra.rules.check import check_endpoint
 from dpd_infra.rules.subject import EndpointSubject
 from dpd_infra.spec.endpoint import EndpointSpec
-from dpd_infra.spec.endpoint.change import ChangeMode
 from dpd_infra.spec.operator import OperatorFacts
 from dpd_infra.stack import refuse_errors
 
 if TYPE_CHECKING:
     from dpd_infra.sizing import ShortSizing
-
-_GRACE_MINUTES = 10
-"""Pulumi waits longer than the operator does, so that a failure is told in the operator's words and not as a timeout."""
-
-RECREATIONS = "dpd-infra/recreations"
-"""The annotation whose change replaces the resource: how often it was made anew under its name."""
 
 
 class Endpoint(CustomResourceWithStatus):
@@ -49,8 +40,6 @@ class Endpoint(CustomResourceWithStatus):
     certificate: pulumi.Output[dict[str, Any] | None]
     """Where the certificate of the CA is that clients of the load balancer trust, as the operator's status says: `bucket`, `keys`, `arn`
     in ACM and `domains`. None where the status says nothing of one."""
-    manifest: RenderedManifest
-    """What was rendered, with where each value comes from."""
 
     def __init__(
         self,
@@ -64,28 +53,29 @@ class Endpoint(CustomResourceWithStatus):
         """`name` is the resource's own name in the cluster, followed by its generation from the second on.
 
         `hugging_face_token` is the secret behind the spec's `token.configKey`. `opts` go before what is set here, but for the provider:
-        that is the operator's, and each timeout that `opts` leave open.
+        that is the operator's, and each timeout that `opts` leave open. The secret stands beside the endpoint, and from `opts` it has what
+        says where it belongs and how long it stays: parent, aliases, dependencies, `protect`, `retain_on_delete` and `deleted_with`.
 
         Raises `StackRefused` for a spec that breaks a rule, before anything is registered, and `pulumi.RunError` where the spec names a
-        token's configuration key and no token is given, or where `opts` name another cluster's provider.
+        token's configuration key and no token is given, or where `opts` name another cluster's provider or are none.
         """
         operator = handle_of(operator, OperatorHandle, "operator")
         facts = operator.facts
         context = endpoint_context(name, region=operator.region, addon_version=facts.addon_version, image_mirrors=facts.image_mirrors)
         known = accepted(spec, context, facts)
-        self.manifest = known.manifest if known else render_endpoint(name, spec, context)
-        refuse_errors(known.findings if known else check_endpoint(EndpointSubject(name, self.manifest, spec, None, facts)))
+        self._manifest = known.manifest if known else render_endpoint(name, spec, context)
+        refuse_errors(known.findings if known else check_endpoint(EndpointSubject(name, self._manifest, spec, None, facts)))
         config_key = _token_config_key(spec)
         if config_key is not None and hugging_face_token is None:
             message = f"endpoint {name}: model.huggingFace.token.configKey names {config_key}: pass its secret as hugging_face_token"
             raise pulumi.RunError(message)
-        _refuse_other_provider(name, opts, operator)
+        refuse_options(name, opts, operator)
         self._spec = spec
         # Plain, because the engine need not wait for them; an output of each would be half of what registering an endpoint costs.
-        self._names = _names(self.manifest, spec)
+        self._names = _names(self._manifest, spec)
 
-        before = () if config_key is None else (_token_secret(name, spec, operator, hugging_face_token, opts),)
-        document = self.manifest.document
+        before = () if config_key is None else (token_secret(name, spec, operator, hugging_face_token, opts),)
+        document = self._manifest.document
         gate, version = _gated(document["spec"], facts, name), operator.addon_version
         super().__init__(
             name,
@@ -94,12 +84,18 @@ class Endpoint(CustomResourceWithStatus):
             metadata=_metadata(document["metadata"], spec),
             # A version that is known is looked at here: an output would have the SDK walk the whole manifest once more.
             spec=gate(version) if isinstance(version, str) else pulumi.Output.from_input(version).apply(gate),
-            opts=_options(document["spec"], spec, operator, before, opts),
+            opts=endpoint_options(document["spec"], spec, operator, before, opts),
         )
         self.certificate = self.status.apply(self._certificate_when_ready)
         if pulumi.runtime.is_dry_run():
             # A preview tells what the numbers come to; `up` has had its preview, or wants none.
             pulumi.log.info(self._short_sizing.text, resource=self)
+
+    @property
+    def manifest(self) -> RenderedManifest:
+        """What was rendered, with where each value comes from."""
+        # A plain attribute of a resource is part of what `pulumi.export` takes of it, and this is nothing to export.
+        return self._manifest
 
     @cached_property
     def endpoint_name(self) -> pulumi.Output[str | None]:
@@ -165,73 +161,11 @@ class Endpoint(CustomResourceWithStatus):
         return short_sizing(self.manifest.name, self.manifest.document, load)
 
 
-def _refuse_other_provider(name: str, opts: pulumi.ResourceOptions | None, operator: OperatorHandle) -> None:
-    """An endpoint goes where its operator is. Providers of other packages are what is handed to every component: nothing to say of."""
-    if opts is None:
-        return
-    bag = opts.providers or ()
-    given = [opts.provider, *(bag.values() if isinstance(bag, Mapping) else bag)]
-    if any(one is not None and one.package == "kubernetes" and one is not operator.kubernetes_provider for one in given):
-        message = (
-            f"endpoint {name}: opts name a Kubernetes provider that is not the operator's, and an endpoint goes where its operator is: "
-            "leave it out, or take the handle of the operator in that cluster"
-        )
-        raise pulumi.RunError(message)
-
-
-def _token_secret(
-    name: str, spec: EndpointSpec, operator: OperatorHandle, token: pulumi.Input[str] | None, opts: pulumi.ResourceOptions | None
-) -> kubernetes.core.v1.Secret:
-    """The token's Secret: beside the endpoint, which waits for it."""
-    return kubernetes.core.v1.Secret(
-        token_secret_name(name),
-        metadata={"name": token_secret_name(name), "namespace": spec.namespace},
-        string_data={TOKEN_SECRET_KEY: pulumi.Output.secret(token or "")},
-        opts=pulumi.ResourceOptions(
-            parent=None if opts is None else opts.parent,
-            depends_on=list(operator.resources),
-            provider=operator.kubernetes_provider,
-            additional_secret_outputs=["data", "stringData"],
-        ),
-    )
-
-
 def _metadata(rendered: Mapping[str, Any], spec: EndpointSpec) -> dict[str, Any]:
     annotations = {**rendered.get("annotations", {}), "pulumi.com/waitFor": SETTLED}
     if spec.change.recreations:
         annotations[RECREATIONS] = str(spec.change.recreations)
     return {**rendered, "annotations": annotations}
-
-
-def _options(
-    body: Mapping[str, Any],
-    spec: EndpointSpec,
-    operator: OperatorHandle,
-    before: tuple[pulumi.Resource, ...],
-    opts: pulumi.ResourceOptions | None,
-) -> pulumi.ResourceOptions:
-    """What the custom resource needs, under what the caller asks for."""
-    deploy, delete = minutes(spec.timeouts.deploy_minutes + _GRACE_MINUTES), minutes(spec.timeouts.delete_minutes)
-    asked = None if opts is None else opts.custom_timeouts
-    own = pulumi.ResourceOptions(
-        depends_on=[*operator.resources, *before],
-        provider=operator.kubernetes_provider,
-        ignore_changes=_autoscaled(body),
-        # Not replacement_trigger: with it the Python SDK fails in every stack that has a transform (measured, pulumi 3.272).
-        replace_on_changes=[f'metadata.annotations["{RECREATIONS}"]'],
-        # Another name replaces it too, and then the new one is made first: its name is free.
-        delete_before_replace=True if spec.change.mode is ChangeMode.RECREATE else None,
-    )
-    timeouts = pulumi.CustomTimeouts(
-        create=(asked and asked.create) or deploy, update=(asked and asked.update) or deploy, delete=(asked and asked.delete) or delete
-    )
-    if opts is None:
-        own.custom_timeouts = timeouts
-        return own
-    merged = pulumi.ResourceOptions.merge(own, opts)
-    merged.custom_timeouts = timeouts
-    merged.provider, merged.providers = operator.kubernetes_provider, None
-    return merged
 
 
 def _names(manifest: RenderedManifest, spec: EndpointSpec) -> dict[str, str | None]:
@@ -252,14 +186,6 @@ def _names(manifest: RenderedManifest, spec: EndpointSpec) -> dict[str, str | No
 def _token_config_key(spec: EndpointSpec) -> str | None:
     source = spec.model.hugging_face
     return source.token.config_key if source is not None and source.token is not None else None
-
-
-def _autoscaled(body: Mapping[str, Any]) -> list[str] | None:
-    """The replica counts that an autoscaler has in its hands: the file says with how many it begins, and no update sets them back."""
-    scaling = body.get("pdSpec", {}).get("autoScalingSpec", {})
-    roles = (("prefillSpec", "prefillAutoScaling"), ("decodingSpec", "decodingAutoScaling"))
-    paths = [f"spec.pdSpec.{role}.replicas" for role, key in roles if key in scaling]
-    return [*paths, *(["spec.replicas"] if "autoScalingSpec" in body else [])] or None
 
 
 def _certificate(status: Mapping[str, Any] | None) -> dict[str, Any] | None:

@@ -124,6 +124,84 @@ def test_the_callers_options_are_those_of_the_custom_resource(preview: bool) -> 
     assert [alias for alias in resource.aliases if "before" in alias]
 
 
+def test_the_tokens_secret_waits_stays_and_goes_as_its_endpoint_does(preview: bool) -> None:
+    def program() -> None:
+        namespace = pulumi.CustomResource("kubernetes:core/v1:Namespace", "serving", {})
+        cluster = pulumi.CustomResource("test:index:Cluster", "cluster", {})
+        options = pulumi.ResourceOptions(
+            depends_on=namespace, deleted_with=cluster, protect=True, retain_on_delete=True, hide_diffs=["spec"]
+        )
+        endpoint(GATED, hugging_face_token="hf_not_a_real_token", opts=options)()
+
+    recording = run_program(program, preview=preview)
+    secret = recording.one(SECRET)
+    # A Secret of a namespace that is not there yet is refused, and an endpoint that is kept starts no pod without its token.
+    assert set(secret.dependencies) == {recording.named("serving").urn, recording.named("operator").urn}
+    assert (secret.protect, secret.retain_on_delete, secret.deleted_with) == (True, True, recording.named("cluster").urn)
+    assert secret.deleted_with == one(recording).deleted_with
+
+
+URN = "urn:pulumi:test::project::"
+"""Of this kit's stack and project."""
+
+
+@pytest.mark.parametrize(
+    ("alias", "before"),
+    [
+        (pulumi.Alias(name="search"), f"{URN}test:index:Team${SECRET}::search-hugging-face-token"),
+        (pulumi.Alias(parent=pulumi.ROOT_STACK_RESOURCE), f"{URN}{SECRET}::llama-hugging-face-token"),
+        (pulumi.Alias(name="old", parent=pulumi.ROOT_STACK_RESOURCE), f"{URN}{SECRET}::old-hugging-face-token"),
+        (f"{URN}{RESOURCE}::llama", f"{URN}{SECRET}::llama-hugging-face-token"),
+        (f"{URN}a:b:C${RESOURCE}::old", f"{URN}a:b:C${SECRET}::old-hugging-face-token"),
+        (pulumi.Alias(type_="example:index:Model"), f"{URN}test:index:Team${SECRET}::llama-hugging-face-token"),
+    ],
+    ids=["a name", "a parent", "both", "a URN", "a URN below", "a type"],
+)
+def test_the_tokens_secret_moves_with_its_endpoint(alias: Any, before: str, preview: bool) -> None:
+    # Made anew under another URN, the Secret would be deleted by its name when the old URN goes.
+    def program() -> None:
+        team = pulumi.ComponentResource("test:index:Team", "search")
+        endpoint(GATED, hugging_face_token="hf_not_a_real_token", opts=pulumi.ResourceOptions(parent=team, aliases=[alias]))()
+
+    recording = run_program(program, preview=preview)
+    assert before in {*recording.one(SECRET).aliases, recording.one(SECRET).urn}
+    assert len(recording.one(SECRET).aliases) == len(one(recording).aliases) == 1
+
+
+def test_an_endpoint_has_what_the_sdks_own_custom_resource_has(preview: bool) -> None:
+    def program() -> None:
+        made = endpoint(LLAMA)()
+        theirs = kubernetes.apiextensions.CustomResource("x", api_version="example.com/v1", kind="X", metadata={}, spec={})
+        attributes = {name for name in vars(theirs) if not name.startswith("_")}
+        assert attributes >= {"api_version", "kind", "metadata", "spec"}
+        pulumi.export("read", {name: getattr(made, name) for name in attributes})
+        pulumi.export("whole", made)
+
+    exports = run_program(program, preview=preview).exports
+    for found in (exports["read"], exports["whole"]):
+        assert found["kind"] == "InferenceEndpointConfig"
+        assert found["metadata"]["name"] == "llama"
+        assert found["spec"]["modelName"] == "Llama-3.3-70B-Instruct"
+        assert found["urn"] == f"{URN}{RESOURCE}::llama"
+    assert exports["read"]["api_version"] == exports["whole"]["apiVersion"] == "inference.sagemaker.aws.amazon.com/v1"
+
+
+def test_options_in_every_form_that_the_sdk_takes(preview: bool) -> None:
+    def program() -> None:
+        aws = pulumi.ProviderResource("aws", "ohio", {})
+        options: dict[str, Any] = {"custom_timeouts": {"create": "5h"}, "providers": aws}
+        endpoint(LLAMA, opts=pulumi.ResourceOptions(**options))()
+
+    resource = one(run_program(program, preview=preview))
+    assert resource.timeouts == {"create": "5h", "update": "70m", "delete": "30m"}
+
+
+def test_options_that_are_none_are_refused_before_anything_is_registered() -> None:
+    recording = run_program(endpoint(GATED, hugging_face_token="hf_not_a_real_token", opts={"protect": True}), expect=pulumi.RunError)
+    assert "opts takes a pulumi.ResourceOptions, not dict" in str(recording.error)
+    assert not recording.of_type(SECRET)
+
+
 @pytest.mark.parametrize("listed", [False, True], ids=["provider", "providers"])
 def test_another_clusters_provider_is_refused_before_anything_is_registered(listed: bool) -> None:
     def program() -> None:
