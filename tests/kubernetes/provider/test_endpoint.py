@@ -65,7 +65,7 @@ def test_up_ends_when_the_operator_is_done_and_again_after_each_edit(client: Cli
         first = project.up()
         assert_well(first)
         assert "DeploymentComplete" in client.must("GET", where(project))["status"]["state"]
-        assert "+ 4 created" in first.output
+        assert "+ 3 created" in first.output, "the stack, the provider and the endpoint"
         same = project.up()
         assert_well(same)
         assert "4 unchanged" in same.output
