@@ -215,19 +215,25 @@ def _tell(asked: Asked, report: Report, rehearsal: Rehearsal) -> None:
     with_time = report.timeline is not None and (asked.timeline or asked.keep is not None)
     if with_time and report.timeline is not None:
         data["timeline"] = timeline_data(report.timeline)
+    # Written first, because the reader of a pipe may go away; and what was found is shown, whatever becomes of the files.
+    problem = _write(asked, report, rehearsal, data)
     if asked.as_json:
         print_json(data)
     else:
         if report.result is not None and report.ok:
             show(report.result, asked.spec, asked.stack)
         show_report(report, timeline=asked.timeline, told=asked.told)
-    # Written last: what was found is on the screen, whatever becomes of the files.
-    _write(asked, report, rehearsal, data)
+    if problem:
+        fail(problem)
+    for written in (asked.html, asked.keep):
+        if written is not None and not asked.as_json:
+            print(f"written: {written / 'report.html' if written is asked.keep else written}", file=sys.stderr)
     if not report.ok:
         raise typer.Exit(FAILED)
 
 
-def _write(asked: Asked, report: Report, rehearsal: Rehearsal, data: dict[str, Any]) -> None:
+def _write(asked: Asked, report: Report, rehearsal: Rehearsal, data: dict[str, Any]) -> str:
+    """Write the report where it is asked for; why that did not go, or nothing."""
     from dpd_infra.rehearsal.report_html import page
 
     try:
@@ -244,7 +250,5 @@ def _write(asked: Asked, report: Report, rehearsal: Rehearsal, data: dict[str, A
             # It may be meant for a folder in the other one.
             asked.html.write_text(page(report), encoding="utf-8")
     except OSError as error:
-        fail(f"{error.filename} cannot be written: {(error.strerror or str(error)).lower()}")
-    for written in (asked.html, asked.keep):
-        if written is not None and not asked.as_json:
-            print(f"written: {written / 'report.html' if written is asked.keep else written}", file=sys.stderr)
+        return f"{error.filename} cannot be written: {(error.strerror or str(error)).lower()}"
+    return ""

@@ -5,24 +5,23 @@ from __future__ import annotations
 import json
 import pathlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from dpd_infra.cli._arguments import WRONG_USAGE, UsageError, above_zero, none_or_more, one_or_more
 from dpd_infra.cli._load_options import endpoints, needed, parser, prices, unreadable, workload
 from dpd_infra.cli._output_paths import File, refuse_unwritable
-from dpd_infra.plan.advice.advise import Question, advise
+from dpd_infra.plan.advice.advise import Advice, Question, advise
 from dpd_infra.plan.advice.counterfactual import Targets
 from dpd_infra.plan.advice.plot import plot_svg
 from dpd_infra.plan.advice.second_opinion import is_installed
 from dpd_infra.plan.advice.text import advice_text
-from dpd_infra.plan.advice.threshold import ThresholdAdvice
 from dpd_infra.spec.yaml_source import YamlProblem
 
 SUMMARY = "Say whether to disaggregate.\n\nUnder a load, with the same GPUs colocated beside it; threshold, strategy, buffer, simulation."
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run `dpd advise`; the exit code: 1 where there is no advice on an endpoint, 2 for wrong usage. The verdict is no exit code."""
+    """Run `dpd advise`; the exit code: 1 where an endpoint has no advice or no plot, 2 for wrong usage. The verdict is no exit code."""
     options = parser("dpd advise", SUMMARY)
     options.add_argument("--nodes", type=one_or_more, metavar="N", help="nodes there are, in place of those of FILE")
     options.add_argument("--ttft-target", type=above_zero, metavar="SECONDS", help="what counts as served")
@@ -69,13 +68,14 @@ def main(arguments: Sequence[str]) -> int:
         return _fail(unreadable(error, arguments), 1, as_json=as_json)
     except (ValueError, OSError) as error:
         return _fail(str(error), 1, as_json=as_json)
+    # Written first, because the reader of a pipe may go away; and what was found is shown, whatever becomes of the files.
+    missing = list(_write_plots(plots, found))
     if given.json:
         data = {"ok": True, "endpoints": {name: advice.to_dict() for name, advice in found.items()}}
         print(json.dumps(data, indent=2, ensure_ascii=False))
     else:
         print("\n\n".join(advice_text(name, advice) for name, advice in found.items()))
-    # Written last: what was found is on the screen, whatever becomes of the file.
-    return _write_plots({path: (name, threshold) for name, path in plots.items() if (threshold := found[name].threshold)})
+    return _fail("; ".join(missing), 1, as_json=False) if missing else 0
 
 
 def _plots(path: pathlib.Path | None, names: Sequence[str]) -> dict[str, pathlib.Path]:
@@ -85,13 +85,17 @@ def _plots(path: pathlib.Path | None, names: Sequence[str]) -> dict[str, pathlib
     return {name: path if len(names) == 1 else path.with_name(f"{path.stem}-{name}{path.suffix}") for name in names}
 
 
-def _write_plots(plots: dict[pathlib.Path, tuple[str, ThresholdAdvice]]) -> int:
-    for path, (name, advice) in plots.items():
+def _write_plots(plots: Mapping[str, pathlib.Path], found: Mapping[str, Advice]) -> Iterator[str]:
+    """Write what can be drawn; which plots are not there, and why."""
+    for name, path in plots.items():
+        threshold = found[name].threshold
+        if threshold is None:
+            yield f"{path} is not written: {found[name].verdict.not_modelled}"
+            continue
         try:
-            path.write_text(plot_svg(advice, f"{name}: request time, TTFT and TPOT by routing threshold"), encoding="utf-8")
+            path.write_text(plot_svg(threshold, f"{name}: request time, TTFT and TPOT by routing threshold"), encoding="utf-8")
         except OSError as error:
-            return _fail(f"{path} cannot be written: {(error.strerror or str(error)).lower()}", 1, as_json=False)
-    return 0
+            yield f"{path} cannot be written: {(error.strerror or str(error)).lower()}"
 
 
 def _fail(message: str, code: int, *, as_json: bool) -> int:

@@ -11,6 +11,7 @@ import pytest
 
 from dpd_infra.cli._arguments import UsageError
 from dpd_infra.cli._output_paths import File, Folder, Replaced, refuse_unwritable
+from dpd_infra.cli.advise import main
 from tests.pure.cli.conftest import MANIFEST, STACK, Dpd, Run
 from tests.pure.estate.test_import_plan import TERRAFORM
 
@@ -206,6 +207,26 @@ def test_what_was_found_is_shown_where_writing_it_fails_after_all(dpd: Dpd, monk
     assert run.err == "dpd: x.svg cannot be written: no space left on device\n"
     run = dpd("import-state", "--terraform", str(state), "--out", "new")
     assert (run.code, run.err) == (1, "dpd: x.svg cannot be written: no space left on device\n")
+
+
+def test_a_plot_is_there_although_the_reader_of_the_report_went_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    def gone(*_arguments: object, **_keywords: object) -> None:
+        raise BrokenPipeError
+
+    with monkeypatch.context() as patched:
+        patched.setattr("builtins.print", gone)
+        with pytest.raises(BrokenPipeError):
+            main([*PLAIN, *LOAD, "--plot", "x.svg"])
+    assert Path("x.svg").read_text(encoding="utf-8").startswith("<svg")
+
+
+def test_a_plot_that_cannot_be_drawn_is_told_of(dpd: Dpd) -> None:
+    run = dpd("advise", "--model", "Qwen/Qwen3-32B-FP8", "--instance-type", "ml.p5.48xlarge", *LOAD, "--plot", "x.svg")
+    assert run.code == 1
+    assert run.out.startswith("Qwen/Qwen3-32B-FP8: measure first")
+    assert run.err.startswith("dpd: x.svg is not written: no time model for block-scaled fp8 weights")
 
 
 def test_of_several_endpoints_each_plot_is_tried(dpd: Dpd, monkeypatch: pytest.MonkeyPatch) -> None:
