@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -149,9 +150,28 @@ def test_a_link_is_what_it_leads_to(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert "--plot circle: it cannot be written: too many levels of symbolic links" in tried(File("--plot", Path("circle")))
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_permissions_are_those_of_the_file_system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+NOBODY = 65534
+
+
+@pytest.fixture
+def own_folder(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A folder of a user whom permissions hold back: root writes everywhere, and is another one for so long."""
+    root = os.geteuid() == 0
+    with tempfile.TemporaryDirectory() as folder:
+        if root:
+            os.chown(folder, NOBODY, -1)
+            os.seteuid(NOBODY)
+        try:
+            with monkeypatch.context() as patch:
+                patch.chdir(folder)
+                yield
+        finally:
+            if root:
+                os.seteuid(0)
+
+
+@pytest.mark.usefixtures("own_folder")
+def test_permissions_are_those_of_the_file_system() -> None:
     Path("read.svg").touch(mode=0o400)
     Path("closed").mkdir(mode=0o500)
     for place in (File("--plot", Path("read.svg")), File("--plot", Path("closed/x")), Folder("--keep", Path("closed"))):
