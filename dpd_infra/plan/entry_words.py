@@ -10,10 +10,10 @@ from collections.abc import Iterator
 _LONG_DASHES = "\u2010\u2011\u2012\u2013\u2014\u2015\u2212"
 """What editors make of a hyphen, or of two."""
 _RUN_TOGETHER = re.compile(rf"--?[A-Za-z][^=\s]*\s|[ \t]+--?[A-Za-z][^\n]*$|[{_LONG_DASHES}].")
-_OTHER_BLANKS = re.compile(r"[^\S \t\r\n]")
-"""Blanks that a shell does not split at: no-break spaces and their like."""
 _QUOTE = re.compile(r"['\"\\]")
 _IN_QUOTES = r"\\.|'[^']*'" + r'|"(?:\\.|[^"\\])*"'
+_OTHER_BLANKS = re.compile(rf"(?P<quoted>{_IN_QUOTES})|[^\S \t\r\n]", re.DOTALL)
+"""Blanks that a shell does not split at, no-break spaces and their like; in quotes they are letters."""
 _STEP = re.compile(r"(?:(?<=[\s=])|\A)(?P<opens>'?[\[{])|" + _IN_QUOTES, re.DOTALL)
 _QUOTED = re.compile(_IN_QUOTES, re.DOTALL)
 _BRACKET = re.compile(r'\\.|"(?:\\.|[^"\\])*"|[\[{]|(?P<closes>[\]}])', re.DOTALL)
@@ -91,4 +91,4 @@ def _is_json(text: str) -> bool:
 
 
 def _blanks(text: str) -> str:
-    return _OTHER_BLANKS.sub(" ", text)
+    return _OTHER_BLANKS.sub(lambda found: found["quoted"] or " ", text)

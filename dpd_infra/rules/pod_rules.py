@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from dpd_infra.catalog.sources import CRD_3_2, KUBERNETES_DOCS
+from dpd_infra.plan.quantities import quantity
 from dpd_infra.rules.environment import ENVIRONMENT
 from dpd_infra.rules.patches import set_value
 from dpd_infra.rules.registry import rule
@@ -126,3 +127,32 @@ def _variables(endpoint: EndpointSubject) -> Iterator[tuple[Path, Mapping[str, A
 def init_containers_can_be(endpoint: EndpointSubject) -> Iterator[Violation]:
     """A name that is no DNS label or stands twice."""
     yield from _named_once(endpoint, _INIT, "container")
+
+
+@rule(
+    "DPD456",
+    "Amounts of a pod are none or more",
+    severity=Severity.ERROR,
+    why="The CRD's pattern of an amount takes a sign. The API server takes such a resource, and refuses the pods that ask for less than "
+    "nothing (must be greater than or equal to 0).",
+    sources=(KUBERNETES_DOCS, CRD_3_2),
+)
+def amounts_are_not_negative(endpoint: EndpointSubject) -> Iterator[Violation]:
+    """A request or limit below zero, of a server or of an init container, and such a size of an emptyDir."""
+    for path, amount in _amounts(endpoint):
+        found = quantity(amount)
+        if found is not None and found < 0:
+            what = f"{path[-1]} is {amount}, and nobody can have less than nothing"
+            yield Violation(endpoint.at(*path), what, "write the amount without its sign, or leave it out", amount)
+
+
+def _amounts(endpoint: EndpointSubject) -> Iterator[tuple[Path, Any]]:
+    places: list[Path] = [server.resources_path for server in endpoint.reading.servers]
+    places += [(*_INIT, index, "resources") for index, _ in enumerate(entries(endpoint.get(*_INIT)))]
+    for place in places:
+        for part in ("requests", "limits"):
+            for name, amount in mapping(endpoint.get(*place, part)).items():
+                yield (*place, part, name), amount
+    for index, _ in enumerate(entries(endpoint.get(*_VOLUMES))):
+        size: Path = (*_VOLUMES, index, "emptyDir", "sizeLimit")
+        yield size, endpoint.get(*size)

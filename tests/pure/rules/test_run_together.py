@@ -7,7 +7,7 @@ import shlex
 
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from dpd_infra.plan.worker_args import server_args
@@ -31,6 +31,7 @@ def fix_of(entry: str) -> tuple[list[str], int]:
 
 
 @given(NAMES, VALUES, STYLES, st.booleans(), st.sampled_from([[], ["--port", "8000"]]))
+@example("--hf-overrides", {"'": ["\x85\u00a0"]}, {"ensure_ascii": False}, True, [])
 @settings(max_examples=150, deadline=None)
 def test_json_behind_its_flag_is_one_entry_of_the_fix(
     name: str, value: object, style: dict[str, object], quoted: bool, more_words: list[str]

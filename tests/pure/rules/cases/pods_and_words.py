@@ -91,4 +91,9 @@ CASES = (
         raw(put("spec|kubernetes|initContainers", [{"name": "wait", "image": "busybox:1.36"}] * 2)),
         raw(put("spec|kubernetes|initContainers", [{"name": "wait", "image": "busybox:1.36"}])),
     ),
+    Case(
+        "DPD456",
+        raw(put(VOLUMES, [{"name": "a", "emptyDir": {"sizeLimit": "-1Gi"}}])),
+        raw(put(VOLUMES, [{"name": "a", "emptyDir": {"sizeLimit": "0"}}])),
+    ),
 )
