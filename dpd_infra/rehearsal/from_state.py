@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from subprocess import CalledProcessError
 from typing import Any
 
 from dpd_infra.plan.access import principal_label
 from dpd_infra.rehearsal.account import Resource, SimulatedAccount
 from dpd_infra.rehearsal.engine import Engine
 from dpd_infra.rehearsal.environment import hermetic
+from dpd_infra.rehearsal.errors import SimulatedError
 from dpd_infra.rehearsal.provider import SimulatedProvider
 from dpd_infra.rehearsal.server import PACKAGES
 from dpd_infra.rehearsal.simulation import Call
@@ -21,6 +23,7 @@ from dpd_infra.rehearsal.wire import ARCHIVE_SIGNATURE, ASSET_SIGNATURE, SECRET_
 from dpd_infra.rehearsal.workspace import STAND_IN
 
 _URN = "urn:pulumi:"
+_REGION = re.compile(r"arn:aws[a-z-]*:[a-z0-9-]+:([a-z0-9-]+):\d{12}:")
 _ACCOUNT = re.compile(r"arn:aws[a-z-]*:[a-z0-9-]+:[a-z0-9-]*:(\d{12}):")
 
 
@@ -56,11 +59,16 @@ class ExportedState:
             raise StateRefused(f"{path} cannot be read: {error.strerror or error}") from None
         except ValueError as error:
             raise StateRefused(f"{path} is no JSON: {error}") from None
+        except RecursionError:
+            raise StateRefused(f"{path} is no state: its JSON is nested too deeply") from None
         deployment = _deployment(document)
         resources = deployment.get("resources") if isinstance(deployment, dict) else None
         urns = [str(item.get("urn")) if isinstance(item, dict) else "" for item in resources] if isinstance(resources, list) else []
-        if not isinstance(deployment, dict) or not urns or not all(urn.count("::") > 1 for urn in urns):
+        if not isinstance(deployment, dict) or not isinstance(resources, list) or not urns or not all(urn.count("::") > 1 for urn in urns):
             raise StateRefused(f"{path} is no state with resources: write it with `pulumi stack export --stack STACK --file {path}`")
+        if broken := list(_broken(resources)):
+            told = "".join(f"\n  {line}" for line in broken)
+            raise StateRefused(f"{path} is no state as Pulumi writes it; write it anew with `pulumi stack export`:{told}")
         named = sorted({tuple(urn.split("::")[:2]) for urn in urns})
         if len(named) > 1:
             found = ", ".join(f"{where.removeprefix(_URN)} of project {whose}" for where, whose in named)
@@ -111,7 +119,10 @@ def _deployment(document: Any) -> Any:
 
 def import_state(state: ExportedState, engine: Engine) -> None:
     """Make it the state of an engine's stack, and let the account have what it says exists."""
-    fill(engine.account, state.resources)
+    try:
+        fill(engine.account, state.resources)
+    except StateRefused as refused:
+        raise StateRefused(f"the state of stack {state.stack} of project {state.project} is not understood:\n{refused}") from None
     nowhere = hermetic(engine.state_dir, "")["AWS_SHARED_CREDENTIALS_FILE"]
     for item in state.resources:
         if item["type"] == "pulumi:providers:aws-native":
@@ -120,8 +131,13 @@ def import_state(state: ExportedState, engine: Engine) -> None:
                 item.setdefault(properties, {})["sharedCredentialsFile"] = nowhere
     file = engine.work_dir / "exported.json"
     file.write_text(json.dumps(state.document), encoding="utf-8")
-    engine.command("stack", "import", "--file", str(file))
-    file.unlink()
+    try:
+        engine.command("stack", "import", "--file", str(file))
+    except CalledProcessError as error:
+        said = (error.stderr or error.stdout or "").strip().removeprefix("error: ")
+        raise StateRefused(f"the engine does not take the state of stack {state.stack} of project {state.project}: {said}") from None
+    finally:
+        file.unlink()
 
 
 def _open(value: Any, sealed: Counter[str]) -> Any:
@@ -136,8 +152,51 @@ def _open(value: Any, sealed: Counter[str]) -> Any:
     return {key: _open(item, sealed) for key, item in value.items()}
 
 
+_SHAPE: Mapping[str, tuple[type, str]] = {
+    "type": (str, "text"),
+    "id": (str, "text"),
+    "provider": (str, "text"),
+    "parent": (str, "text"),
+    "custom": (bool, "true or false"),
+    "external": (bool, "true or false"),
+    "delete": (bool, "true or false"),
+    "inputs": (dict, "a mapping"),
+    "outputs": (dict, "a mapping"),
+}
+"""What is read of a resource (pulumi 3.272, sdk/go/common/apitype: ResourceV3). The engine itself looks at the rest."""
+
+
+def _broken(resources: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """What of the resources is not as the engine writes it."""
+    for index, item in enumerate(resources):
+        place = f"deployment.resources[{index}]"
+        if item["urn"].count("::") < 3 or not item["urn"].startswith(_URN):
+            yield f"{place}.urn is {item['urn']!r}, no URN"
+        if item.get("type") is None:
+            yield f"{place} has no type"
+        for key, (kind, called) in _SHAPE.items():
+            if item.get(key) is not None and not isinstance(item[key], kind):
+                yield f"{place}.{key} is no {called.removeprefix('a ')}: {json.dumps(item[key])[:40]}"
+        yield from _unreadable(item, place)
+
+
+def _unreadable(value: Any, place: str) -> Iterator[str]:
+    """Secrets whose text is no JSON."""
+    if isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _unreadable(item, f"{place}[{index}]")
+    elif isinstance(value, dict) and value.get(SIGNATURE_KEY) == SECRET_SIGNATURE:
+        try:
+            json.loads(value.get("plaintext", "null"))
+        except (TypeError, ValueError, RecursionError):
+            yield f"{place}.plaintext is no JSON"
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from _unreadable(item, f"{place}.{key}")
+
+
 def fill(account: SimulatedAccount, resources: Iterable[Mapping[str, Any]]) -> None:
-    """Let everything that a state names exist in the account."""
+    """Let everything that a state names exist in the account. Raises `StateRefused` with everything that the simulation does not know."""
     custom = [item for item in resources if item.get("custom") and item.get("id") and not item.get("delete")]
     settings = {
         f"{item['urn']}::{item['id']}": (item["type"].rpartition(":")[2], reveal(_value(item.get("inputs") or {})))
@@ -146,27 +205,47 @@ def fill(account: SimulatedAccount, resources: Iterable[Mapping[str, Any]]) -> N
     }
     providers: dict[str, SimulatedProvider] = {kind.package: kind(account) for kind in PACKAGES}
     things = [item for item in custom if not item["type"].startswith("pulumi:")]
+    refused: list[str] = []
     # What lives in Kubernetes is found by the cluster that its provider speaks to.
     for item in sorted(things, key=lambda thing: thing["type"].startswith("kubernetes:")):
         package, given = settings.get(item.get("provider") or "", (item["type"].partition(":")[0], {}))
         provider = providers.get(package)
         if provider is None:
             continue
-        inputs, outputs = _value(item.get("inputs") or {}), _value(item.get("outputs") or {})
-        call = Call(account, provider.configure(dict(given)), item["type"], item["urn"], reveal(inputs), id=item["id"])
-        kind = provider.type_for(item["type"])
-        region = call.region or str(outputs.get("region") or "")
-        record = Resource(
-            item["type"],
-            item["id"],
-            conceal(inputs),
-            conceal({**inputs, **outputs}),
-            region=region if kind.regional else "",
-            cluster=kind.scope(call),
-            urn="" if item.get("external") else item["urn"],
-        )
+        try:
+            record = _record(account, provider, given, item)
+        except SimulatedError as error:
+            refused.append(f"  {item['urn']}: {error}")
+            continue
         if account.find(record.type, record.id, region=record.region, cluster=record.cluster) is None:
             account.add(record)
+    if refused:
+        raise StateRefused("\n".join(refused))
+
+
+def _record(account: SimulatedAccount, provider: SimulatedProvider, settings: Mapping[str, Any], item: Mapping[str, Any]) -> Resource:
+    """A resource of a state as the account has it. Raises `SimulatedError` for what no such provider could have made."""
+    inputs, outputs = _value(item.get("inputs") or {}), _value(item.get("outputs") or {})
+    # A provider that found its region in the environment need not have it in the state.
+    configured = provider.configure({**settings, "region": settings.get("region") or _region_of(outputs)})
+    call = Call(account, configured, item["type"], item["urn"], reveal(inputs), id=item["id"])
+    kind = provider.type_for(item["type"])
+    return Resource(
+        item["type"],
+        item["id"],
+        conceal(inputs),
+        conceal({**inputs, **outputs}),
+        region=call.region if kind.regional else "",
+        cluster=kind.scope(call),
+        urn="" if item.get("external") else item["urn"],
+    )
+
+
+def _region_of(outputs: Mapping[str, Any]) -> str:
+    """Where a resource says that it is."""
+    named = outputs.get("region")
+    found = Counter(_REGION.findall(json.dumps(conceal(outputs))))
+    return named if isinstance(named, str) and named else found.most_common(1)[0][0] if found else ""
 
 
 def _value(value: Any) -> Any:

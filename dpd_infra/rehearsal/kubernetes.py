@@ -108,29 +108,44 @@ class KubernetesProvider(SimulatedProvider):
 
 
 def _kubeconfig(value: Any) -> Mapping[str, Any]:
+    """What a provider's kubeconfig says. Raises `SimulatedError` for what is none."""
     if not value or isinstance(value, Unknown):
         return {}
     if isinstance(value, Mapping):
         return value
     text = str(value)
-    if "\n" not in text and not text.lstrip().startswith("{") and Path(text).is_file():
-        text = Path(text).read_text(encoding="utf-8")
-    parsed = yaml.safe_load(text)
+    try:
+        if "\n" not in text and not text.lstrip().startswith("{") and Path(text).is_file():
+            text = Path(text).read_text(encoding="utf-8")
+        parsed = yaml.safe_load(text)
+    except (yaml.YAMLError, OSError, ValueError, RecursionError):
+        raise SimulatedError(api_server.KUBECONFIG()) from None
     if not isinstance(parsed, Mapping):
         raise SimulatedError(api_server.KUBECONFIG())
     return parsed
 
 
+def _first(config: Mapping[str, Any], entries: str, entry: str) -> Mapping[str, Any]:
+    """The first of a kubeconfig's `clusters` or `users`, empty where there is none. Raises `SimulatedError` for another shape."""
+    named = config.get(entries) or [{}]
+    found = named[0].get(entry) or {} if isinstance(named, list) and isinstance(named[0], Mapping) else None
+    if not isinstance(found, Mapping):
+        raise SimulatedError(api_server.KUBECONFIG())
+    return found
+
+
 def _server(value: Any) -> str:
-    clusters = _kubeconfig(value).get("clusters") or [{}]
-    return str((clusters[0].get("cluster") or {}).get("server") or "")
+    return str(_first(_kubeconfig(value), "clusters", "cluster").get("server") or "")
 
 
 def _target(account: SimulatedAccount, config: Mapping[str, Any]) -> dict[str, Any]:
     """The EKS cluster that a kubeconfig speaks to, and as whom."""
-    server = str(((config.get("clusters") or [{}])[0].get("cluster") or {}).get("server") or "")
+    server = str(_first(config, "clusters", "cluster").get("server") or "")
     found = account.first(base.CLUSTER, endpoint=server) if server else None
-    user = ((config.get("users") or [{}])[0].get("user") or {}).get("exec") or {}
-    arguments = [str(item) for item in user.get("args") or []]
+    command = _first(config, "users", "user").get("exec") or {}
+    given = command.get("args") or [] if isinstance(command, Mapping) else None
+    if not isinstance(given, list):
+        raise SimulatedError(api_server.KUBECONFIG())
+    arguments = [str(item) for item in given]
     role = arguments[arguments.index("--role-arn") + 1] if "--role-arn" in arguments[:-1] else ""
     return {"cluster": found.id if found else "", "server": server, "principal": role}

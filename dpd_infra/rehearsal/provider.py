@@ -104,7 +104,8 @@ class SimulatedProvider(provider_pb2_grpc.ResourceProviderServicer):
 
     def DiffConfig(self, request: provider_pb2.DiffRequest, context: grpc.ServicerContext) -> provider_pb2.DiffResponse:
         old = request.old_inputs if request.old_inputs.fields else request.olds
-        return diff_response(self.diff_settings(reveal(decode(old)), reveal(decode(request.news))), delete_first=False)
+        with Answers(context):
+            return diff_response(self.diff_settings(reveal(decode(old)), reveal(decode(request.news))), delete_first=False)
 
     def Configure(self, request: provider_pb2.ConfigureRequest, context: grpc.ServicerContext) -> provider_pb2.ConfigureResponse:
         with Answers(context):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -14,7 +15,7 @@ from dpd_infra.cli import app
 from dpd_infra.cli._rehearse_drills import no_such
 from dpd_infra.rehearsal import Rehearsal, SimulatedAccount
 from dpd_infra.rehearsal.engine import Step
-from dpd_infra.rehearsal.from_state import ExportedState, StateRefused
+from dpd_infra.rehearsal.from_state import ExportedState, StateRefused, fill
 from dpd_infra.rehearsal.other_stacks import ExportedStates
 from dpd_infra.rehearsal.wire import SECRET_SIGNATURE, SIGNATURE_KEY
 from dpd_infra.rehearsal.workspace import STAND_IN, ProjectFiles
@@ -84,6 +85,70 @@ def test_what_is_no_state_is_refused_in_one_line(tmp_path: Path, text: str) -> N
     file.write_text(text, encoding="utf-8")
     with pytest.raises(StateRefused):
         ExportedState.read(file, project="shop", stack="dev")
+
+
+VPC = "urn:pulumi:dev::shop::aws:ec2/vpc:Vpc::main"
+
+
+def test_everything_that_the_engine_never_writes_is_told_at_once_and_by_its_place(tmp_path: Path) -> None:
+    broken: dict[str, object] = {
+        "id": 7,
+        "provider": {},
+        "parent": [],
+        "custom": "yes",
+        "external": 1,
+        "delete": "no",
+        "outputs": [],
+        "inputs": {"tags": [{SIGNATURE_KEY: SECRET_SIGNATURE, "plaintext": "{"}]},
+    }
+    file = write(tmp_path, resource(VPC), resource(VPC, **broken), {"urn": "urn:pulumi:dev::shop::aws", "inputs": 3})
+    with pytest.raises(StateRefused) as refused:
+        ExportedState.read(file, project="shop", stack="dev")
+    head, *lines = str(refused.value).splitlines()
+    assert head == f"{file} is no state as Pulumi writes it; write it anew with `pulumi stack export`:"
+    places = [line.split()[0].removeprefix("deployment.resources") for line in lines]
+    assert sorted(places) == sorted(
+        [f"[1].{name}" for name in broken if name != "inputs"] + ["[1].inputs.tags[0].plaintext", "[2].urn", "[2]", "[2].inputs"]
+    )
+
+
+def test_a_state_nested_without_end_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "state.json"
+    file.write_text("[" * 100_000, encoding="utf-8")
+    with pytest.raises(StateRefused, match="nested too deeply"):
+        ExportedState.read(file, project="shop", stack="dev")
+
+
+PROVIDER = "urn:pulumi:dev::shop::pulumi:providers:kubernetes::eks"
+BROKEN_PROVIDER = resource(PROVIDER, inputs={"kubeconfig": "{[["})
+HELD = resource("urn:pulumi:dev::shop::kubernetes:core/v1:Secret::s", provider=f"{PROVIDER}::x")
+"""By a provider whose kubeconfig is none."""
+
+
+@pytest.mark.parametrize(
+    ("resources", "said"),
+    [
+        ([resource(VPC), resource(VPC.replace(":Vpc", ":Moat"), outputs={"region": "us-east-2"})], ["aws:region", "aws:ec2/vpc:Moat"]),
+        ([HELD, BROKEN_PROVIDER], ["failed to parse kubeconfig data"]),
+        ([resource(VPC, outputs={"region": "us-east-2"}, parent=f"{VPC}-of-old")], ["does not take the state of stack dev", "main-of-old"]),
+        ([resource(VPC, outputs={"region": "us-east-2"}, created="yesterday")], ["yesterday"]),
+    ],
+    ids=["no region, no such type", "no kubeconfig", "a parent that is gone", "no time"],
+)
+def test_a_state_that_cannot_be_begun_with_is_wrong_usage_in_one_report(tmp_path: Path, resources: list[Any], said: list[str]) -> None:
+    files_of(tmp_path / "shop").stack_file.write_text("config: {aws:region: us-east-2}\n", encoding="utf-8")
+    file = write(tmp_path, *resources)
+    done = CliRunner().invoke(app, ["rehearse", "dev", "--project", str(tmp_path / "shop"), "--from", str(file), "--preview"])
+    assert done.exit_code == 2, done.output
+    assert all(word in done.stderr for word in said), done.stderr
+
+
+def test_a_resource_whose_provider_found_its_region_elsewhere_is_where_it_says() -> None:
+    account = SimulatedAccount()
+    outputs: list[dict[str, object]] = [{"region": "eu-west-1"}, {"arn": "arn:aws:ec2:eu-west-1:111122223333:vpc/x"}]
+    for index, given in enumerate(outputs):
+        fill(account, [resource(f"{VPC}{index}", id=f"vpc-{index}", outputs=given)])
+        assert account.find("aws:ec2/vpc:Vpc", f"vpc-{index}", region="eu-west-1", cluster="") is not None
 
 
 @pytest.mark.timeout(300)

@@ -500,7 +500,12 @@ def test_the_api_server_knows_who_calls_and_what_is_there(platform: Made) -> Non
 
 def test_a_kubeconfig_is_one_and_names_a_cluster_that_answers(platform: Made) -> None:
     provider = platform.direct.providers["kubernetes"]
-    is_refused(lambda: provider.configure({"kubeconfig": "- a\n- b\n"}), "kubeconfig", "failed to parse kubeconfig data")
+    broken = (
+        *("- a\n- b\n", "{[[", "[" * 10_000, "\0", "a" * 5000, "{clusters: eks}", "{clusters: [eks]}", "{clusters: [{cluster: [1]}]}"),
+        *("{users: {a: 1}}", "{users: [{user: [1]}]}", "{users: [{user: {exec: [1]}}]}", "{users: [{user: {exec: {args: 5}}}]}"),
+    )
+    for text in broken:
+        is_refused(lambda text=text: provider.configure({"kubeconfig": text}), "kubeconfig", "failed to parse kubeconfig data")
     server = platform.of(base.CLUSTER).outputs["endpoint"]
     good = json.dumps({"clusters": [{"cluster": {"server": server}}]})
     assert provider.configure({"kubeconfig": good})["cluster"] == "test"
