@@ -99,6 +99,53 @@ def test_other_bad_files_have_one_report_too(tmp_path: Path, text: str, words: s
     assert words in str(caught.value)
 
 
+CONTRARY = """\
+existing:
+  region: mars
+  buckets: [my-models, my-models, ""]
+  operatorVersion: banana
+  vpcs:
+    - id: vpc-0a
+      cidr: 10.0.0.0/99
+    - id: vpc-0b
+      cidr: 10.0.0.1/16
+      subnets: [{id: "", zone: us-east-2a, cidr: 300.0.0.0/18}]
+"""
+
+IMPOSSIBLE = """\
+existing:
+  buckets: [my-models, my-models]
+  roles: [admin, deployer, admin]
+  vpcs:
+    - id: vpc-0a
+      cidr: 10.0.0.0/16
+      subnets:
+        - {id: subnet-0a, zone: us-east-2a, cidr: 10.0.0.0/18}
+        - {id: subnet-0b, zone: us-east-2b, cidr: 10.0.32.0/20}
+        - {id: subnet-0a, zone: us-east-2b, cidr: 10.0.64.0/28, addressesInUse: 12}
+      securityGroups: [{id: sg-0a}]
+    - id: vpc-0a
+      cidr: 10.0.0.0/16
+      subnets: [{id: subnet-0c, zone: us-east-2a, cidr: 10.0.0.0/18, addressesInUse: 16379}]
+      securityGroups: [{id: sg-0a}]
+      routeTables: [{id: rtb-0a}, {id: rtb-0a}]
+  eksClusters: [{name: eks, vpc: vpc-0a}, {name: eks, vpc: vpc-0a}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [(CONTRARY, [2, 3, 4, 7, 9, 10, 10]), (IMPOSSIBLE, [2, 3, 9, 10, 10, 12, 15, 16, 17])],
+    ids=["no such thing", "not both"],
+)
+def test_what_cannot_be_is_reported_at_once_with_its_place(text: str, lines: list[int], tmp_path: Path) -> None:
+    # AWS: 16 addresses of a /28, of which 5 are its own; 16,384 of a /18 (subnet sizing guide).
+    path = write(tmp_path, text)
+    with pytest.raises(WorldRefused) as caught:
+        World.read(path)
+    assert sorted(finding.line for finding in caught.value.findings) == lines, str(caught.value)
+
+
 def test_a_file_that_is_not_there_or_is_binary_is_a_report(tmp_path: Path) -> None:
     with pytest.raises(WorldRefused, match="No such file or directory"):
         World.read(tmp_path / "none.yaml")

@@ -9,9 +9,12 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, StringConstraints, model_validator
 
+from dpd_infra.rehearsal.world.contradictions import contradictions
 from dpd_infra.rules.report import report
 from dpd_infra.spec.base import Spec, StrictBool, StrictInt, section
 from dpd_infra.spec.finding import Finding, Severity
+from dpd_infra.spec.network import CidrBlock
+from dpd_infra.spec.operator import ADDON_VERSION_PATTERN
 from dpd_infra.spec.shape import build
 from dpd_infra.spec.shape_rule import SHAPE_RULE, SHAPE_WHY, unreadable
 from dpd_infra.spec.yaml_source import Document, YamlProblem, load_document
@@ -19,7 +22,7 @@ from dpd_infra.spec.yaml_source import Document, YamlProblem, load_document
 Count = Annotated[StrictInt, Field(ge=0, examples=[2])]
 InstanceType = Annotated[str, StringConstraints(pattern=r"^ml\.[a-z0-9-]+\.[a-z0-9]+$"), Field(examples=["ml.p5.48xlarge"])]
 Zone = Annotated[str, StringConstraints(pattern=r"^[a-z]{2}(-[a-z]+)+-\d[a-z]$"), Field(examples=["us-east-2a"])]
-Block = Annotated[str, StringConstraints(pattern=r"^\d{1,3}(\.\d{1,3}){3}/\d{1,2}$"), Field(examples=["10.0.0.0/16"])]
+Name = Annotated[str, StringConstraints(min_length=1)]
 
 
 class WorldRefused(Exception):
@@ -57,11 +60,11 @@ class Quotas(Spec):
 class ExistingSubnet(Spec):
     """A subnet of somebody else's VPC."""
 
-    id: str = Field(examples=["subnet-0a"])
+    id: Name = Field(examples=["subnet-0a"])
     """Its id."""
     zone: Zone
     """Its availability zone."""
-    cidr: Block
+    cidr: CidrBlock
     """Its addresses."""
     way_out: Literal["nat", "internet", "none"] = "nat"
     """Where its default route leads."""
@@ -72,7 +75,7 @@ class ExistingSubnet(Spec):
 class ExistingSecurityGroup(Spec):
     """A security group of somebody else's VPC."""
 
-    id: str = Field(examples=["sg-0a"])
+    id: Name = Field(examples=["sg-0a"])
     """Its id."""
     open_to_itself: StrictBool = True
     """Whether it lets all traffic in from itself and out to itself, as EFA needs. It lets everything out to the internet either way."""
@@ -81,7 +84,7 @@ class ExistingSecurityGroup(Spec):
 class ExistingRouteTable(Spec):
     """A route table of somebody else's VPC that no subnet of theirs has, for subnets to be made."""
 
-    id: str = Field(examples=["rtb-0a"])
+    id: Name = Field(examples=["rtb-0a"])
     """Its id."""
     way_out: Literal["nat", "internet", "none"] = "nat"
     """Where its default route leads."""
@@ -90,9 +93,9 @@ class ExistingRouteTable(Spec):
 class ExistingVpc(Spec):
     """Somebody else's VPC."""
 
-    id: str = Field(examples=["vpc-0a"])
+    id: Name = Field(examples=["vpc-0a"])
     """Its id."""
-    cidr: Block
+    cidr: CidrBlock
     """Its addresses."""
     subnets: list[ExistingSubnet] = Field(default_factory=list)
     """Its subnets."""
@@ -105,7 +108,7 @@ class ExistingVpc(Spec):
 class ExistingCluster(Spec):
     """Somebody else's EKS cluster, with the deployer as its administrator and with its OIDC provider."""
 
-    name: str = Field(examples=["shared-eks"])
+    name: Name = Field(examples=["shared-eks"])
     """Its name."""
     version: str = Field("1.33", pattern=r"^1\.\d+$")
     """Its Kubernetes version."""
@@ -165,13 +168,13 @@ class ExistingHyperPod(Spec):
 class Existing(Spec):
     """What is there before the first rehearsal and belongs to nobody's program."""
 
-    region: str = Field("us-east-2", examples=["us-east-2"])
+    region: str = Field("us-east-2", pattern=r"^[a-z]{2}(-[a-z]+)+-[0-9]$", examples=["us-east-2"])
     """Where it stands."""
-    buckets: list[str] = Field(default_factory=list)
+    buckets: list[Name] = Field(default_factory=list)
     """Bucket names that are taken, with something in each."""
-    roles: list[str] = Field(default_factory=list)
+    roles: list[Name] = Field(default_factory=list)
     """Role names that are taken."""
-    log_groups: list[str] = Field(default_factory=list)
+    log_groups: list[Name] = Field(default_factory=list)
     """Log groups that are there, such as `/aws/eks/inference/cluster` of a cluster that went."""
     vpcs: list[ExistingVpc] = Field(default_factory=list)
     """VPCs, with their subnets and security groups."""
@@ -179,7 +182,7 @@ class Existing(Spec):
     """EKS clusters."""
     hyper_pod_clusters: list[ExistingHyperPod] = Field(default_factory=list)
     """HyperPod clusters."""
-    operator_version: str | None = Field(default=None, examples=["v1.4.0-eksbuild.1"])
+    operator_version: str | None = Field(default=None, pattern=ADDON_VERSION_PATTERN, examples=["v1.4.0-eksbuild.1"])
     """The version of the inference operator that a new HyperPod cluster brings. None: the one that this library installs."""
     instances: dict[InstanceType, Count] = Field(default_factory=dict)
     """Instances that other HyperPod clusters use, by type: they count against the quotas."""
@@ -230,6 +233,8 @@ class World(Spec):
         world, findings = build(cls, document.data or {}, (), "world")
         if findings or world is None:
             raise WorldRefused([document.placed(finding) for finding in findings], {file: document})
+        if contrary := [document.placed(finding) for finding in contradictions(world)]:
+            raise WorldRefused(contrary, {file: document})
         return world
 
     def capacity_of(self, zone: str, instance_type: str) -> int | None:
