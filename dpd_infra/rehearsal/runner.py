@@ -147,7 +147,7 @@ class Rehearsal:
             account = self.account
             if account is None:
                 account = SimulatedAccount(state_dir / "account.json", world=suppose(World.default(), _spec(files)).world)
-            work_dir = state_dir / "work" / files.stack.replace("/", "-")
+            work_dir = state_dir / "work" / files.stack
             engine = Engine(
                 pulumi=pulumi,
                 work_dir=work_dir,

@@ -10,6 +10,8 @@ from typing import Any
 
 import yaml
 
+from dpd_infra.spec.stack_file import file_stems, short_name
+
 STAND_IN = "rehearsal-stand-in"
 """What a rehearsal puts in place of every encrypted value: it has no key to the real ones."""
 
@@ -52,13 +54,17 @@ class ProjectFiles:
         if not settings.get("name"):
             raise ProjectNotFound(f"{file} has no name")
         folder = root / str(settings.get("stackConfigDir") or ".")
-        # Pulumi writes `/` in a stack's name as `-` (pkg/workspace ProjectStackPath).
-        stem = f"Pulumi.{stack.rsplit('/', 1)[-1] if stack.count('/') > 1 else stack.replace('/', '-')}"
-        path = next((folder / f"{stem}{end}" for end in (".yaml", ".yml", ".json") if (folder / f"{stem}{end}").is_file()), None)
+        parts = stack.split("/")
+        if len(parts) == len(("organization", "project", "stack")) and parts[1] != str(settings["name"]):
+            raise ProjectNotFound(f"{stack} is a stack of project {parts[1]}, and {file} is that of project {settings['name']}")
+        stems = file_stems(stack)
+        files = (folder / f"{stem}{end}" for stem in stems for end in (".yaml", ".yml", ".json"))
+        path = next((found for found in files if found.is_file()), None)
         if path is None:
             known = sorted(item.name.split(".")[1] for item in folder.glob("Pulumi.*.yaml"))
-            raise ProjectNotFound(f"there is no {folder / stem}.yaml; stacks with a file: {', '.join(known) or 'none'}")
-        return cls(root, settings, stack, path, _load(path))
+            raise ProjectNotFound(f"there is no {folder / stems[-1]}.yaml; stacks with a file: {', '.join(known) or 'none'}")
+        # The rehearsal's backend knows no organizations: one stack is one however it is named.
+        return cls(root, settings, short_name(stack), path, _load(path))
 
 
 def _load(path: Path) -> Mapping[str, Any]:
@@ -86,7 +92,7 @@ def write_workspace(files: ProjectFiles, folder: Path) -> dict[str, str]:
     (folder / "Pulumi.yaml").write_text(yaml.safe_dump(project, sort_keys=False), encoding="utf-8")
     config = files.stack_settings.get("config") or {}
     secrets = dict.fromkeys(_secure_paths(config, ""), STAND_IN)
-    target = folder / f"Pulumi.{files.stack.replace('/', '-')}.yaml"
+    target = folder / f"Pulumi.{files.stack}.yaml"
     settings: dict[str, Any] = {key: value for key, value in files.stack_settings.items() if key not in _SECRETS_SETTINGS}
     settings["config"] = _without_secure(config)
     # The rehearsal's own salt: what it encrypted before stays readable.

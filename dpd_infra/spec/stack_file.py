@@ -116,13 +116,31 @@ def _of_project(folder: pathlib.Path) -> tuple[dict[str, Any], dict[str, bool]]:
 
 
 def find_stack_file(root: pathlib.Path, stack: str) -> pathlib.Path | None:
-    """The file of a stack of the project in `root`, or None: in `stackConfigDir`, `/` in the name read as `-`, as Pulumi looks."""
+    """The file of a stack of the project in `root`, or None: in `stackConfigDir`, by any name of the stack, as `file_stems` has them."""
     folder = _config_folder(root)
-    for suffix in _SUFFIXES:
-        path = folder / f"{_PREFIX}{stack.rsplit('/', 1)[-1] if stack.count('/') == 2 else stack.replace('/', '-')}{suffix}"
-        if path.is_file():
-            return path
+    for stem in file_stems(stack):
+        for suffix in _SUFFIXES:
+            path = folder / f"{stem}{suffix}"
+            if path.is_file():
+                return path
     return None
+
+
+def file_stems(stack: str) -> tuple[str, ...]:
+    """How a stack's file may be called, without its suffix: of `acme/shop/dev` and `acme/dev` it is that of `dev`.
+
+    Pulumi reads `/` as `-` in names that it does not take apart (pkg/workspace, ProjectStackPath).
+    """
+    joined, short = f"{_PREFIX}{stack.replace('/', '-')}", f"{_PREFIX}{short_name(stack)}"
+    parts = stack.split("/")
+    if len(parts) > len(("organization", "project", "stack")) or not all(part.strip(".") for part in parts):
+        return (joined,)  # a path, and no name of a stack
+    return (short,) if len(parts) == len(("organization", "project", "stack")) else tuple(dict.fromkeys((joined, short)))
+
+
+def short_name(stack: str) -> str:
+    """The stack's own name in `ORGANIZATION/PROJECT/STACK` or `ORGANIZATION/STACK`."""
+    return stack.rsplit("/", 1)[-1]
 
 
 def stacks_there(root: pathlib.Path) -> list[str]:

@@ -30,6 +30,7 @@ from dpd_infra.rehearsal.runner import failure_message
 from dpd_infra.rehearsal.waiting import parse, timeout_of
 from dpd_infra.rehearsal.wire import UNKNOWN, Secret, conceal, decode, encode, overlay, reveal
 from dpd_infra.rehearsal.workspace import ProjectFiles, ProjectNotFound
+from dpd_infra.spec.stack_file import find_stack_file
 
 KEYS = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), min_size=1, max_size=8)
 LEAVES = st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(max_size=12) | st.just(UNKNOWN)
@@ -189,6 +190,32 @@ def test_what_is_wrong_with_a_projects_files_is_one_line(tmp_path: Path, files: 
         (tmp_path / name).write_text(text, encoding="utf-8")
     with pytest.raises(ProjectNotFound, match=message) as caught:
         ProjectFiles.read(tmp_path, "dev")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["dev", "acme/dev", "acme/shop/dev", "organization/shop/dev"])
+def test_a_stack_is_one_however_it_is_named(tmp_path: Path, name: str) -> None:
+    # pulumi 3.272, pkg/backend/diy: a backend of files has one organization, and takes a stack's name alone.
+    (tmp_path / "Pulumi.yaml").write_text("name: shop", encoding="utf-8")
+    (tmp_path / "Pulumi.dev.yaml").write_text("config: {a: 1}", encoding="utf-8")
+    found = ProjectFiles.read(tmp_path, name)
+    assert (found.stack, found.stack_file.name) == ("dev", "Pulumi.dev.yaml")
+    assert find_stack_file(tmp_path, name) == tmp_path / "Pulumi.dev.yaml"
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("acme/other/dev", r"acme/other/dev is a stack of project other, and .*Pulumi\.yaml is that of project shop"),
+        ("../dev", r"there is no .*; stacks with a file: dev"),
+        ("acme/shop/test/dev", r"there is no .*|is a stack of"),
+    ],
+)
+def test_a_name_that_is_no_stack_of_the_project_is_one_line(tmp_path: Path, name: str, message: str) -> None:
+    (tmp_path / "Pulumi.yaml").write_text("name: shop", encoding="utf-8")
+    (tmp_path / "Pulumi.dev.yaml").write_text("", encoding="utf-8")
+    with pytest.raises(ProjectNotFound, match=message) as caught:
+        ProjectFiles.read(tmp_path, name)
     assert "\n" not in str(caught.value)
 
 
