@@ -30,6 +30,16 @@ class Pending:
         return type_of(self.urn)
 
 
+class StateDamaged(ValueError):
+    """The engine's state of a stack is not what it wrote; the message names the file and the way out."""
+
+    def __init__(self, file: Path, why: str) -> None:
+        super().__init__(
+            f"{file} is damaged, so what the rehearsal made is not known ({why}): rehearse once more, which takes the state before it if "
+            "there is one, or `dpd rehearse --reset` forgets the project's rehearsals and begins with nothing"
+        )
+
+
 @dataclass(frozen=True)
 class Checkpoint:
     """The state of one stack in a file backend."""
@@ -45,11 +55,11 @@ class Checkpoint:
     def _latest(self) -> Mapping[str, Any]:
         if not self.file.exists():
             return {}
-        return json.loads(self.file.read_text(encoding="utf-8"))["checkpoint"].get("latest") or {}
+        return read(self.file)["checkpoint"].get("latest") or {}
 
     @property
     def resources(self) -> list[dict[str, Any]]:
-        """Every resource in the state, as the engine writes it; none where the stack was never up."""
+        """Every resource in the state, as the engine writes it; none where the stack was never up. Raises `StateDamaged`."""
         return list(self._latest.get("resources") or [])
 
     @property
@@ -74,14 +84,14 @@ class Checkpoint:
             if description.exists() and not _is_whole(description):
                 description.unlink()
                 torn = True
-        if _is_whole(self.file) or not _is_whole(self.backup):
+        if _is_state(self.file) or not _is_state(self.backup):
             return torn
         self.write(self.backup.read_text(encoding="utf-8"))
         return True
 
     def without(self, urns: Collection[str]) -> str:
         """The file's text with these resources, and what was under way, taken out."""
-        data = json.loads(self.file.read_text(encoding="utf-8"))
+        data = read(self.file)
         latest = data["checkpoint"].get("latest") or {}
         # A stack that was only previewed has none.
         latest["resources"] = [item for item in latest.get("resources") or [] if item["urn"] not in urns]
@@ -92,6 +102,31 @@ class Checkpoint:
         """Put a state in place of what is there."""
         self.file.parent.mkdir(parents=True, exist_ok=True)
         self.file.write_text(text, encoding="utf-8")
+
+
+def read(file: Path) -> dict[str, Any]:
+    """What the engine wrote into a stack's file. Raises `StateDamaged` for anything else."""
+    try:
+        data = json.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise StateDamaged(file, error.strerror or str(error)) from None
+    except (ValueError, RecursionError) as error:
+        raise StateDamaged(file, f"no JSON: {error}") from None
+    checkpoint = data.get("checkpoint") if isinstance(data, dict) else None
+    latest = (checkpoint.get("latest") or {}) if isinstance(checkpoint, dict) else None
+    resources = (latest.get("resources") or []) if isinstance(latest, dict) else None
+    if not isinstance(resources, list) or not all(isinstance(item, dict) and isinstance(item.get("urn"), str) for item in resources):
+        raise StateDamaged(file, "JSON, but not the state of a stack")
+    return data
+
+
+def _is_state(file: Path) -> bool:
+    """Whether a file is there and holds a stack's state."""
+    try:
+        read(file)
+    except StateDamaged:
+        return False
+    return True
 
 
 def _is_whole(file: Path) -> bool:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from dpd_infra.rehearsal.account import SimulatedAccount
-from dpd_infra.rehearsal.checkpoint import Checkpoint
+from dpd_infra.rehearsal.checkpoint import Checkpoint, StateDamaged, read
 from dpd_infra.rehearsal.world.existing import ORIGIN
 
 _RUNNING = "running"
@@ -44,7 +43,7 @@ def _checkpoint(file: Path) -> dict[str, Any]:
     """The engine's state of one stack. A half-written file gives way to its backup, or to an empty stack where there is none."""
     Checkpoint(file).restore()
     try:
-        return json.loads(file.read_text(encoding="utf-8"))
-    except ValueError:
+        return read(file)
+    except StateDamaged:
         file.unlink()
         return {"checkpoint": {}}

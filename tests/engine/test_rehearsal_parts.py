@@ -20,6 +20,7 @@ from dpd_infra.plan.project import Project
 from dpd_infra.rehearsal import SimulatedAccount
 from dpd_infra.rehearsal.account import AccountDamaged, Resource
 from dpd_infra.rehearsal.channel import own_channel
+from dpd_infra.rehearsal.checkpoint import Checkpoint, StateDamaged
 from dpd_infra.rehearsal.diff import Change, compare
 from dpd_infra.rehearsal.engine import Diagnostic, Outcome
 from dpd_infra.rehearsal.errors import SimulatedError
@@ -324,3 +325,29 @@ def test_a_damaged_account_is_one_report_with_its_file_and_the_way_out(tmp_path:
     assert "`dpd rehearse --reset`" in str(raised.value)
     assert "\n" not in str(raised.value)
     assert file.read_text(encoding="utf-8") == text
+
+
+BROKEN_STATES = [
+    "{",
+    "[]",
+    "null",
+    '{"checkpoint": 3}',
+    '{"checkpoint": {"latest": [1]}}',
+    '{"checkpoint": {"latest": {"resources": [1]}}}',
+    "[" * 100_000,
+]
+
+
+@pytest.mark.parametrize("text", BROKEN_STATES, ids=range(len(BROKEN_STATES)))
+def test_a_damaged_state_is_one_report_and_gives_way_to_the_one_before_it(tmp_path: Path, text: str) -> None:
+    state = Checkpoint(tmp_path / "dev.json")
+    state.write(text)
+    for ask in (lambda: state.resources, lambda: state.pending, lambda: state.without(())):
+        with pytest.raises(StateDamaged) as raised:
+            ask()
+        assert str(state.file) in str(raised.value)
+        assert "`dpd rehearse --reset`" in str(raised.value)
+        assert "\n" not in str(raised.value)
+    state.backup.write_text('{"checkpoint": {"latest": {"resources": [{"urn": "urn:pulumi:dev::shop::a:b:C::x"}]}}}', encoding="utf-8")
+    assert state.restore()
+    assert [item["urn"] for item in state.resources] == ["urn:pulumi:dev::shop::a:b:C::x"]
