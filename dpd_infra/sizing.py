@@ -5,6 +5,7 @@ from __future__ import annotations
 import pathlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
+from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 
 from dpd_infra.catalog.crd import KIND
@@ -129,24 +130,42 @@ def sized_endpoint(
     )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ShortSizing:
-    """The sizes of an endpoint as a preview shows and a stack exports them."""
+    """The sizes of an endpoint as a preview shows and a stack exports them, each worked out when it is asked for. Raises nothing."""
 
-    text: str
-    """A few lines for people."""
-    data: Mapping[str, Any]
-    """The same as plain data; for an endpoint that cannot be sized `notSized` with the reason."""
+    name: str
+    manifest: Mapping[str, Any]
+    load: Workload | None
+
+    @cached_property
+    def text(self) -> str:
+        """A few lines for people; for an endpoint that cannot be sized one with the reason."""
+        try:
+            serving, pods = self._sized
+            return short_form(self.name, serving, self.load, pods=pods)
+        except ValueError as error:
+            return f"{self.name}: not sized, {error}"
+
+    @cached_property
+    def data(self) -> Mapping[str, Any]:
+        """The same as plain data; for an endpoint that cannot be sized `notSized` with the reason."""
+        try:
+            serving, pods = self._sized
+            return short_data(serving, self.load, pods=pods)
+        except ValueError as error:
+            return {"notSized": str(error)}
+
+    @cached_property
+    def _sized(self) -> tuple[Serving, int | None]:
+        """The serving side, and the pods where one kind does both."""
+        found = sized_endpoint(self.name, self.manifest)
+        return found.serving, None if found.disaggregated else ManifestReading(self.manifest).decode.replicas
 
 
 def short_sizing(name: str, manifest: Mapping[str, Any], load: Workload | None = None) -> ShortSizing:
-    """The short form of one rendered endpoint. Raises nothing: what cannot be sized says why."""
-    try:
-        found = sized_endpoint(name, manifest)
-        pods = None if found.disaggregated else ManifestReading(manifest).decode.replicas
-        return ShortSizing(short_form(name, found.serving, load, pods=pods), short_data(found.serving, load, pods=pods))
-    except ValueError as error:
-        return ShortSizing(f"{name}: not sized, {error}", {"notSized": str(error)})
+    """The short form of one rendered endpoint: what cannot be sized says why."""
+    return ShortSizing(name, manifest, load)
 
 
 def _worked_out(serving: Serving, autos: Autos, load: Workload | None, routing_threshold: int) -> Serving:

@@ -37,10 +37,6 @@ class Endpoint(CustomResourceWithStatus):
     `protect`, aliases, timeouts, hooks) are those of that object, and a thousand endpoints are a thousand resources.
     """
 
-    certificate: pulumi.Output[dict[str, Any] | None]
-    """Where the certificate of the CA is that clients of the load balancer trust, as the operator's status says: `bucket`, `keys`, `arn`
-    in ACM and `domains`. None where the status says nothing of one."""
-
     def __init__(
         self,
         name: str,
@@ -86,16 +82,25 @@ class Endpoint(CustomResourceWithStatus):
             spec=gate(version) if isinstance(version, str) else pulumi.Output.from_input(version).apply(gate),
             opts=endpoint_options(document["spec"], spec, operator, before, opts),
         )
-        self.certificate = self.status.apply(self._certificate_when_ready)
         if pulumi.runtime.is_dry_run():
             # A preview tells what the numbers come to; `up` has had its preview, or wants none.
             pulumi.log.info(self._short_sizing.text, resource=self)
+        else:
+            _ = self.certificate  # it ends the program where the operator gave the endpoint up
 
     @property
     def manifest(self) -> RenderedManifest:
         """What was rendered, with where each value comes from."""
         # A plain attribute of a resource is part of what `pulumi.export` takes of it, and this is nothing to export.
         return self._manifest
+
+    @cached_property
+    def certificate(self) -> pulumi.Output[dict[str, Any] | None]:
+        """Where the certificate of the CA is that clients of the load balancer trust, as the operator's status says.
+
+        `bucket`, `keys`, `arn` in ACM and `domains`; None where the status says nothing of one.
+        """
+        return self.status.apply(self._certificate_when_ready)
 
     @cached_property
     def endpoint_name(self) -> pulumi.Output[str | None]:

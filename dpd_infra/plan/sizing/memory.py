@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from dpd_infra.catalog.instance_types import Gpu
@@ -125,8 +126,8 @@ class MemoryBudget:
     reserve_bytes: int
     headroom_bytes: int
     """What stays free outside vLLM's share; negative where the PD buffer does not fit."""
-    parts: tuple[Quantity, ...]
-    """Each part with its formula and source."""
+    explain: Callable[[], tuple[Quantity, ...]] = field(compare=False, repr=False)
+    """Each part with its formula and source: made when it is asked for, a budget is worked out far more often than explained."""
 
     @property
     def buffer_fit(self) -> Fit:
@@ -165,44 +166,45 @@ def gpu_memory_budget(
     Raises ValueError for values outside their range; a budget that does not hold is not an error: read `buffer_fit` and `sequence_fit`.
     """
     at_least(0, pd_buffer_bytes=pd_buffer_bytes)
-    engine = engine_bytes.quantity(gpu, gpu_memory_utilization)
-    weights = weights_bytes_per_rank.quantity(model, tensor_parallel_size)
-    activations = activation_bytes.quantity(model, tensor_parallel_size, max_num_batched_tokens)
-    reserve = reserve_bytes.quantity(tensor_parallel_size)
-    pool = int(engine.value - weights.value - activations.value)
-    outside = gpu.memory_bytes - int(engine.value)
-    headroom = outside - pd_buffer_bytes - int(reserve.value)
-    tokens = kv_pool_tokens.quantity(model, pool, tensor_parallel_size, kv_format)
-    parts = (
-        Quantity("hbm_bytes", gpu.memory_bytes, Unit.BYTES, Confidence.PUBLISHED, f"HBM of one {gpu.name}", ()),
+    engine = engine_bytes(gpu, gpu_memory_utilization)
+    weights = weights_bytes_per_rank(model, tensor_parallel_size)
+    activations = activation_bytes(model, tensor_parallel_size, max_num_batched_tokens)
+    reserve = reserve_bytes(tensor_parallel_size)
+    pool, outside = engine - weights - activations, gpu.memory_bytes - engine
+    headroom = outside - pd_buffer_bytes - reserve
+
+    def explain() -> tuple[Quantity, ...]:
+        return (
+            Quantity("hbm_bytes", gpu.memory_bytes, Unit.BYTES, Confidence.PUBLISHED, f"HBM of one {gpu.name}", ()),
+            engine_bytes.quantity(gpu, gpu_memory_utilization),
+            weights_bytes_per_rank.quantity(model, tensor_parallel_size),
+            activation_bytes.quantity(model, tensor_parallel_size, max_num_batched_tokens),
+            Quantity(
+                "kv_pool_bytes", pool, Unit.BYTES, Confidence.MODELLED, "engine_bytes - weights_bytes_per_rank - activation_bytes", (VLLM,)
+            ),
+            kv_pool_tokens.quantity(model, pool, tensor_parallel_size, kv_format),
+            Quantity("pd_buffer_bytes", pd_buffer_bytes, Unit.BYTES, Confidence.EXACT, "PD_BUFFER_SIZE, on each rank", (LMCACHE,)),
+            reserve_bytes.quantity(tensor_parallel_size),
+            Quantity(
+                "headroom_bytes",
+                headroom,
+                Unit.BYTES,
+                Confidence.MODELLED,
+                "hbm_bytes - engine_bytes - pd_buffer_bytes - reserve_bytes",
+                (AI_CONFIGURATOR,),
+            ),
+        )
+
+    return MemoryBudget(
+        gpu.memory_bytes,
         engine,
         weights,
         activations,
-        Quantity(
-            "kv_pool_bytes", pool, Unit.BYTES, Confidence.MODELLED, "engine_bytes - weights_bytes_per_rank - activation_bytes", (VLLM,)
-        ),
-        tokens,
-        Quantity("pd_buffer_bytes", pd_buffer_bytes, Unit.BYTES, Confidence.EXACT, "PD_BUFFER_SIZE, on each rank", (LMCACHE,)),
-        reserve,
-        Quantity(
-            "headroom_bytes",
-            headroom,
-            Unit.BYTES,
-            Confidence.MODELLED,
-            "hbm_bytes - engine_bytes - pd_buffer_bytes - reserve_bytes",
-            (AI_CONFIGURATOR,),
-        ),
-    )
-    return MemoryBudget(
-        gpu.memory_bytes,
-        int(engine.value),
-        int(weights.value),
-        int(activations.value),
         pool,
-        int(tokens.value),
+        kv_pool_tokens(model, pool, tensor_parallel_size, kv_format),
         outside,
         pd_buffer_bytes,
-        int(reserve.value),
+        reserve,
         headroom,
-        parts,
+        explain,
     )

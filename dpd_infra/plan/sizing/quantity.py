@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import update_wrapper
+from functools import cached_property, update_wrapper
 from math import isfinite
 from typing import Any, Generic, ParamSpec, TypeVar
 
@@ -48,7 +48,7 @@ class Quantity:
     confidence: Confidence
     formula: str
     sources: tuple[Source, ...]
-    working: dict[str, Any] = field(default_factory=dict[str, Any])
+    working: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """The values that went into the formula, by their names in it."""
     note: str = ""
     """Where the number holds, or why it differs from a published one."""
@@ -113,11 +113,33 @@ class Formula(Generic[P, R]):
         value = self._function(*args, **kwargs)
         text = self._text if isinstance(self._text, str) else self._text(*args, **kwargs)
         meaning = self._meaning
-        working = _working(self._function, text, args, kwargs)
-        if meaning.parts:
-            working |= meaning.parts(*args, **kwargs)
+
+        def worked() -> dict[str, Any]:
+            working = _working(self._function, text, args, kwargs)
+            return working | meaning.parts(*args, **kwargs) if meaning.parts else working
+
         name = getattr(self._function, "__name__", "")
-        return Quantity(name, value, meaning.unit, meaning.confidence, text, meaning.sources, working, meaning.note)
+        return Quantity(name, value, meaning.unit, meaning.confidence, text, meaning.sources, _Working(worked), meaning.note)
+
+
+class _Working(Mapping[str, Any]):
+    """The values behind a number, gathered when somebody looks at them: a preview's short form never does."""
+
+    def __init__(self, make: Callable[[], dict[str, Any]]) -> None:
+        self._make = make
+
+    @cached_property
+    def _values(self) -> dict[str, Any]:
+        return self._make()
+
+    def __getitem__(self, name: str) -> Any:
+        return self._values[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
 
 
 @dataclass(frozen=True, slots=True)

@@ -152,7 +152,7 @@ def _buffer_section(serving: Serving, workload: Workload | None) -> Section:
 
 def _memory_section(title: str, budget: MemoryBudget, serving: Serving) -> Section:
     del serving
-    return Section(title, budget.parts)
+    return Section(title, budget.explain())
 
 
 def _time_section(serving: Serving, workload: Workload) -> Section:

@@ -11,6 +11,7 @@ import pytest
 
 from dpd_infra.cli.advise import main as advise
 from dpd_infra.cli.size import main
+from dpd_infra.plan.sizing import quantity as quantity_module
 from dpd_infra.plan.sizing.report import size_endpoint
 from dpd_infra.plan.sizing.text import short_form
 from dpd_infra.plan.sizing.workload import Lengths, Workload
@@ -287,6 +288,22 @@ def test_the_short_form_of_a_colocated_endpoint_has_no_buffer(tmp_path: Path) ->
     assert "buffer" not in short.text
     assert "under its load: TTFT" in short.text
     assert (short.data["gpus"], short.data["nodes"], "pdBufferBytes" in short.data) == (8, 1, False)
+
+
+def test_what_stands_behind_a_number_is_gathered_for_those_who_ask(monkeypatch: pytest.MonkeyPatch) -> None:
+    # A preview tells the short form of every endpoint: no formula's working is in it.
+    looked_at: list[str] = []
+    gathered = quantity_module._working
+    monkeypatch.setattr(
+        quantity_module, "_working", lambda function, *more: looked_at.append(function.__name__) or gathered(function, *more)
+    )
+    name, manifest, *_ = next(iter(manifests(PROD)))
+    short = short_sizing(name, manifest)
+    assert "KV pool" in short.text
+    assert short.data["kvPoolTokens"] > 0
+    assert looked_at == []
+    size_endpoint(sized_endpoint(name, manifest).serving).to_dict()
+    assert {"kv_pool_tokens", "activation_bytes"} <= set(looked_at)
 
 
 def test_what_cannot_be_sized_is_one_line_of_the_short_form(tmp_path: Path) -> None:
