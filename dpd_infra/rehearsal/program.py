@@ -92,7 +92,7 @@ class ProgramRun:
                 if not self.engine_answers():
                     raise
                 self._fail(summary_of(error))
-            except Exception as error:  # noqa: BLE001 - whatever the user's program raises is reported, not ours to handle
+            except BaseException as error:  # noqa: BLE001 - whatever it raises is reported, and ends no thread that the engine waits for
                 self._fail(summary_of(error))
 
     def _report(self, stop: SystemExit) -> str:
@@ -105,7 +105,7 @@ class ProgramRun:
         raise pulumi.RunError(message)
 
 
-def summary_of(error: Exception) -> str:
+def summary_of(error: BaseException) -> str:
     """An exception as one line: what, and where in the program."""
     if isinstance(error, SyntaxError):
         # It says itself where it stands; the frames are those of whoever read the program.

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 from concurrent import futures
 from pathlib import Path
 from typing import Any
 
 import grpc
+import pulumi
 import pytest
 from google.protobuf import empty_pb2, json_format
 from hypothesis import given
@@ -351,3 +353,15 @@ def test_a_damaged_state_is_one_report_and_gives_way_to_the_one_before_it(tmp_pa
     state.backup.write_text('{"checkpoint": {"latest": {"resources": [{"urn": "urn:pulumi:dev::shop::a:b:C::x"}]}}}', encoding="utf-8")
     assert state.restore()
     assert [item["urn"] for item in state.resources] == ["urn:pulumi:dev::shop::a:b:C::x"]
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt("stop"), asyncio.CancelledError("stop"), GeneratorExit("stop"), BaseException("stop")])
+def test_whatever_a_program_raises_is_its_failure(error: BaseException) -> None:
+    def program() -> None:
+        raise error
+
+    # What is not caught ends the thread that the engine waits for, and the rehearsal never.
+    run = ProgramRun(program, Project())
+    with pytest.raises(pulumi.RunError, match="stop"):
+        run()
+    assert (run.failure or "").startswith(f"{type(error).__name__}: stop (test_rehearsal_parts.py, line ")
