@@ -25,6 +25,7 @@ _LONGEST = 100
 """Characters of an output that are shown."""
 
 _ENDPOINT = "Endpoint"
+_SECRET_TYPE = "kubernetes:core/v1:Secret"  # noqa: S105 - a type
 
 _GROUPS = (
     *("Network", "ControlPlane", "GpuSubnet", "HyperPodDependencies", "HyperPodCluster"),
@@ -83,7 +84,7 @@ def show(result: RehearsalResult, spec: StackSpec, stack: str) -> None:
     console = Console(highlight=False, markup=False, width=width)
     changed = [step for step in result.resources if step.op not in ("same", "read")]
     if changed:
-        _print_table(console, _by_component(changed, spec))
+        _print_table(console, _by_component(changed, {*spec.endpoints, *(step.name for step in result.resources if _is_endpoint(step))}))
         console.print()
     if result.outputs and result.action == "up":
         _print_outputs(console, result)
@@ -129,19 +130,24 @@ def _print_table(console: Console, table: Table) -> None:
         print(line.rstrip())
 
 
-def _by_component(steps: Iterable[Step], spec: StackSpec) -> Table:
-    """What was done, one row a component: the tree in the order it is made."""
+def _is_endpoint(step: Step) -> bool:
+    return step.type.endswith(":InferenceEndpointConfig")
+
+
+def _by_component(steps: Iterable[Step], endpoints: Iterable[str]) -> Table:
+    """What was done, one row a component: the tree in the order it is made. The Secrets of `endpoints` are beside them, and in none."""
     from rich.table import Table
 
-    of_endpoints = {*spec.endpoints, *map(token_secret_name, spec.endpoints)}
+    secrets = set(map(token_secret_name, endpoints))
     counts: dict[str, Counter[str]] = {}
     # A replacement has several steps, for the one resource.
     for step in {step.urn: step for step in steps}.values():
         types = step.urn.split("::")[2].split("$")
         owner = next((part.removeprefix("dpd:index:") for part in reversed(types) if part.removeprefix("dpd:index:") in _GROUPS), "")
-        owner = owner or (_ENDPOINT if step.name in of_endpoints else "")
+        if _is_endpoint(step) or (step.type == _SECRET_TYPE and step.name in secrets):
+            owner = _ENDPOINT
         if not step.type.startswith(("dpd:", "pulumi:pulumi:")):
-            counts.setdefault(owner or "providers", Counter())[step.type] += 1
+            counts.setdefault(owner or ("providers" if step.type.startswith("pulumi:providers:") else "others"), Counter())[step.type] += 1
     table = Table("component", "resources", box=None, pad_edge=False)
     for owner in [*(group for group in _GROUPS if group in counts), *(other for other in counts if other not in _GROUPS)]:
         kinds = counts[owner]

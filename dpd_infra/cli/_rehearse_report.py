@@ -39,6 +39,8 @@ def show_report(report: Report, *, timeline: bool, told: Sequence[Finding] = ())
         _show_recovery(report.recovery)
     if report.trials:
         _show_trials(report)
+    elif report.action == "fail-each":
+        print(f"{report.stack} makes nothing that can fail")
     if timeline and report.timeline is not None:
         from shutil import get_terminal_size
 

@@ -41,6 +41,27 @@ def test_a_replaced_resource_is_one_resource(capsys: pytest.CaptureFixture[str])
     assert "Subnet x2\n" in shown(capsys, *replaced, step(subnet, "eks", "create"), outputs={})
 
 
+def test_an_endpoint_is_known_by_its_kind_whatever_the_program_calls_it(capsys: pytest.CaptureFixture[str]) -> None:
+    made = [
+        ("kubernetes:inference.sagemaker.aws.amazon.com/v1:InferenceEndpointConfig", "mine"),
+        ("kubernetes:core/v1:Secret", "mine-hugging-face-token"),
+        ("kubernetes:core/v1:Secret", "llama-70b"),
+        ("aws:s3/bucket:Bucket", "llama-70b"),
+        ("acme:index:Team", "search"),
+        ("pulumi:providers:aws", "ohio"),
+    ]
+    steps = [Step(kind, name, f"urn:pulumi:dev::shop::{kind}::{name}", "create") for kind, name in made]
+    lines = shown(capsys, *steps, outputs={}).splitlines()
+    assert "Endpoint   Secret, InferenceEndpointConfig" in lines
+    assert "others     Team, Bucket, Secret" in lines
+    assert "providers  aws provider" in lines
+
+
+def test_a_drill_that_finds_nothing_to_fail_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    show_report(Report(stack="dev", project="shop", action="fail-each", ok=True), timeline=False)
+    assert capsys.readouterr().out == "dev makes nothing that can fail\n"
+
+
 def test_values_are_written_on_one_line_as_a_file_would_have_them(capsys: pytest.CaptureFixture[str]) -> None:
     outputs = {
         "flag": True,
