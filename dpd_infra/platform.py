@@ -43,6 +43,7 @@ class Platform(Component):
     Each step that is made is an attribute, and None where `existing` has it.
     """
 
+    __slots__ = ("operator",)
     token = tokens.PLATFORM
 
     network: Network | GpuSubnet | None = None

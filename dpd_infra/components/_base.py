@@ -11,7 +11,11 @@ HandleT = TypeVar("HandleT")
 
 
 class Component(pulumi.ComponentResource):
-    """A component of this library: one noun, typed outputs, children below it and nothing of the caller's options on them."""
+    """A component of this library: one noun, typed outputs, children below it and nothing of the caller's options on them.
+
+    What a component is to the rest of the program and no output, its handle, stands in a slot: `pulumi.export` of a whole component takes
+    its `__dict__`, and refuses what is no plain data.
+    """
 
     token: ClassVar[str]
     """The type token, from `tokens`."""

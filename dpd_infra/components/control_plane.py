@@ -39,6 +39,7 @@ class ControlPlane(Component):
     several principals deploy, name them all under `access` and set `deployerAccess: false`, or each deployer takes the entry from the last.
     """
 
+    __slots__ = ("handle",)
     token = tokens.CONTROL_PLANE
 
     cluster_name: pulumi.Output[str]

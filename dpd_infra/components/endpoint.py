@@ -84,7 +84,7 @@ class Endpoint(CustomResourceWithStatus):
         )
         if pulumi.runtime.is_dry_run():
             # A preview tells what the numbers come to; `up` has had its preview, or wants none.
-            pulumi.log.info(self._short_sizing.text, resource=self)
+            pulumi.log.info(self._short_sizing().text, resource=self)
         else:
             _ = self.certificate  # it ends the program where the operator gave the endpoint up
 
@@ -155,9 +155,8 @@ class Endpoint(CustomResourceWithStatus):
 
         `notSized` with the reason where the catalog does not hold its model or its GPU. `dpd size` has the rest.
         """
-        return dict(self._short_sizing.data)
+        return dict(self._short_sizing().data)
 
-    @cached_property
     def _short_sizing(self) -> ShortSizing:
         from dpd_infra.plan.sizing.load import workload_of  # noqa: PLC0415 - a program that asks for no sizes does not pay for them
         from dpd_infra.sizing import short_sizing  # noqa: PLC0415 - the same

@@ -24,6 +24,7 @@ class GpuSubnet(Component):
     `gpuCidr` outside of the VPC's block is associated with the VPC.
     """
 
+    __slots__ = ("handle",)
     token = tokens.GPU_SUBNET
 
     subnet_id: pulumi.Output[str]

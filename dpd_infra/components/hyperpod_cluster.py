@@ -41,6 +41,7 @@ class HyperPodCluster(Component):
     hours at most) and as the caller's credentials live.
     """
 
+    __slots__ = ("handle",)
     token = tokens.HYPERPOD_CLUSTER
 
     cluster_name: pulumi.Output[str]

@@ -37,6 +37,7 @@ class InferenceOperator(Component):
     the operator's definitions would hang (add-on troubleshooting). The add-on makes its own namespace.
     """
 
+    __slots__ = ("handle",)
     token = tokens.INFERENCE_OPERATOR
 
     addon_version: pulumi.Output[str]

@@ -27,6 +27,7 @@ INTERNAL_LOAD_BALANCER_TAG = "kubernetes.io/role/internal-elb"
 class Network(Component):
     """A VPC whose GPU nodes live in one subnet of one zone, with a way to S3, and one out through NAT or to AWS's APIs alone."""
 
+    __slots__ = ("handle",)
     token = tokens.NETWORK
 
     vpc_id: pulumi.Output[str]

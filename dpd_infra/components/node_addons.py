@@ -33,6 +33,7 @@ class NodeAddons(Component):
     a node, and coredns turns ACTIVE only on nodes. cert-manager follows, then the rest at one time (the order of the setup guide).
     """
 
+    __slots__ = ("handle",)
     token = tokens.NODE_ADDONS
 
     addon_versions: pulumi.Output[dict[str, str]]
