@@ -43,9 +43,9 @@ def rehearse(asked: Asked) -> None:
             report = _kill(asked, rehearsal)
         else:
             report = _operate(asked, rehearsal)
-    except (PulumiNotFound, ProjectNotFound, RehearsalBusy, ValueError) as error:
+    except (PulumiNotFound, RehearsalBusy, ValueError) as error:
         fail(str(error), as_json=asked.as_json)
-    except StateRefused as error:
+    except (ProjectNotFound, StateRefused) as error:
         fail(str(error), as_json=asked.as_json, code=WRONG_USAGE)
     except RehearsalFailed as error:
         # What was asked for could not even begin.

@@ -83,8 +83,9 @@ class Endpoint(CustomResourceWithStatus):
             opts=endpoint_options(document["spec"], spec, operator, before, opts),
         )
         if pulumi.runtime.is_dry_run():
-            # A preview tells what the numbers come to; `up` has had its preview, or wants none.
-            pulumi.log.info(self._short_sizing().text, resource=self)
+            # A preview tells what the numbers come to; `up` has had its preview, or wants none. As a message of the stack: the SDK sends
+            # that at once, in the order of the endpoints, and one of a resource only where the program lives long enough.
+            pulumi.log.info(self._short_sizing().text)
         else:
             _ = self.certificate  # it ends the program where the operator gave the endpoint up
 

@@ -173,6 +173,13 @@ def test_a_world_file_that_is_not_there_is_wrong_usage(tmp_path: Path) -> None:
     assert "no such file" in result.output
 
 
+def test_a_stack_of_another_project_is_wrong_usage(tmp_path: Path) -> None:
+    folder = project(tmp_path, Estate(network=True, control_plane=True).platform)
+    result = CliRunner().invoke(app, ["rehearse", "acme/other/dev", "--project", str(folder)])
+    assert result.exit_code == 2
+    assert "acme/other/dev is a stack of project other" in result.output
+
+
 @pytest.mark.timeout(300)
 def test_a_refused_destroy_advises_only_what_the_stack_has_and_the_advice_leads_out(tmp_path: Path) -> None:
     platform = Estate(network=True, control_plane=True).platform
