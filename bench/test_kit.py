@@ -109,6 +109,7 @@ RESULTS = {
         "arn": SESSION, "id": SESSION, "issuerArn": f"arn:aws:iam::{ACCOUNT}:role/deployer", "sessionName": "session"
     },
     "aws:index/getPartition:getPartition": {"partition": "aws", "dnsSuffix": "amazonaws.com", "id": "aws"},
+    "aws:s3/getObject:getObject": {"bucket": "lifecycle", "key": "instance-groups.json", "body": "", "id": "lifecycle"},
 }
 
 
@@ -186,16 +187,22 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=7, help="how often each suite runs (default 7)")
     rounds = parser.parse_args().rounds
     with tempfile.TemporaryDirectory() as folder:
-        project = Path(shutil.copytree(ROOT / "examples" / "own_tests", Path(folder) / "project"))
-        shutil.rmtree(project / "tests")
-        suites = {name: project / name / "test_suite.py" for name in ("kit", "bare")}
-        for name, head in (("kit", KIT), ("bare", BARE)):
-            suites[name].parent.mkdir()
-            suites[name].write_text(head + CHECKS, encoding="utf-8")
+        suites = written(Path(folder))
         whole = compare({name: lambda path=path: pytest_seconds(path) for name, path in suites.items()}, rounds)
         modules = {name: load(path, name) for name, path in suites.items()}
         warm = compare({name: lambda module=module: own_seconds(module) for name, module in modules.items()}, rounds)
     return max(report("ten tests, whole pytest process", whole), report("ten tests, imports done", warm))
+
+
+def written(folder: Path) -> dict[str, Path]:
+    """Both suites, in a copy of the project that they test."""
+    project = Path(shutil.copytree(ROOT / "examples" / "own_tests", folder / "project"))
+    shutil.rmtree(project / "tests")
+    suites = {name: project / name / "test_suite.py" for name in ("kit", "bare")}
+    for name, head in (("kit", KIT), ("bare", BARE)):
+        suites[name].parent.mkdir()
+        suites[name].write_text(head + CHECKS, encoding="utf-8")
+    return suites
 
 
 def compare(measures: dict[str, Callable[[], float]], rounds: int) -> dict[str, list[float]]:
