@@ -50,6 +50,21 @@ def refuse_unwritable(*places: File | Folder | Replaced) -> None:
         raise UsageError("; ".join(problems))
 
 
+def need_writable(*places: File | Folder | Replaced, as_json: bool = False) -> None:
+    """End the command with exit code 2 and every place that cannot be written."""
+    from dpd_infra.cli._output import WRONG_USAGE, fail
+
+    try:
+        refuse_unwritable(*places)
+    except UsageError as error:
+        fail(str(error), as_json=as_json, code=WRONG_USAGE)
+
+
+def unwritten(error: OSError) -> str:
+    """What is said of a place that cannot be written, after its name."""
+    return f"cannot be written: {(error.strerror or str(error)).lower()}"
+
+
 def _problems(place: File | Folder | Replaced, made: dict[pathlib.Path, Folder]) -> Iterator[str]:
     target = _real(place.path)
     try:
@@ -62,7 +77,7 @@ def _problems(place: File | Folder | Replaced, made: dict[pathlib.Path, Folder])
         else:
             yield from _file_problems(place.path, target, made)
     except OSError as error:
-        yield f"it cannot be written: {(error.strerror or str(error)).lower()}; {_way_out(place)}"
+        yield f"it {unwritten(error)}; {_way_out(place)}"
 
 
 def _folder_problems(place: Folder, target: pathlib.Path) -> Iterator[str]:

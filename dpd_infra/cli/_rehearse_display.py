@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from dpd_infra.catalog.crd import KIND
 from dpd_infra.plan.endpoint_names import token_secret_name
 from dpd_infra.spec.shape_examples import flow
 from dpd_infra.stack import StackSpec
@@ -131,7 +132,7 @@ def _print_table(console: Console, table: Table) -> None:
 
 
 def _is_endpoint(step: Step) -> bool:
-    return step.type.endswith(":InferenceEndpointConfig")
+    return step.type.endswith(f":{KIND}")
 
 
 def _by_component(steps: Iterable[Step], endpoints: Iterable[str]) -> Table:

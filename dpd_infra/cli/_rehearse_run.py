@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from dpd_infra.cli._output import FAILED, WRONG_USAGE, existing_file, fail, print_json, refuse
+from dpd_infra.cli._output_paths import unwritten
 from dpd_infra.cli._rehearse_asked import KEPT_FILES, Asked
 from dpd_infra.cli._rehearse_drills import fault, what_can_be_killed
 from dpd_infra.spec.yaml_source import load_document
@@ -250,5 +251,5 @@ def _write(asked: Asked, report: Report, rehearsal: Rehearsal, data: dict[str, A
             # It may be meant for a folder in the other one.
             asked.html.write_text(page(report), encoding="utf-8")
     except OSError as error:
-        return f"{error.filename} cannot be written: {(error.strerror or str(error)).lower()}"
+        return f"{error.filename} {unwritten(error)}"
     return ""

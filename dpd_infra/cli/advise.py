@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from dpd_infra.cli._arguments import WRONG_USAGE, UsageError, above_zero, none_or_more, one_or_more
 from dpd_infra.cli._load_options import endpoints, needed, parser, prices, unreadable, workload
-from dpd_infra.cli._output_paths import File, refuse_unwritable
+from dpd_infra.cli._output_paths import File, refuse_unwritable, unwritten
 from dpd_infra.plan.advice.advise import Advice, Question, advise
 from dpd_infra.plan.advice.counterfactual import Targets
 from dpd_infra.plan.advice.plot import plot_svg
@@ -95,7 +95,7 @@ def _write_plots(plots: Mapping[str, pathlib.Path], found: Mapping[str, Advice])
         try:
             path.write_text(plot_svg(threshold, f"{name}: request time, TTFT and TPOT by routing threshold"), encoding="utf-8")
         except OSError as error:
-            yield f"{path} cannot be written: {(error.strerror or str(error)).lower()}"
+            yield f"{path} {unwritten(error)}"
 
 
 def _fail(message: str, code: int, *, as_json: bool) -> int:

@@ -131,21 +131,18 @@ def _write_fixes(
 ) -> None:
     """Write what was fixed, once every file is known to be writable; the findings are then those that are left."""
     from dpd_infra.checking import check_bytes
-    from dpd_infra.cli._output_paths import Replaced, refuse_unwritable
+    from dpd_infra.cli._output_paths import Replaced, need_writable, unwritten
     from dpd_infra.rules.fixing import write_atomically
     from dpd_infra.spec.yaml_source import SourceText
 
     places = {id(file): index for index, file in enumerate(checked)}
     changed = [(file, fix, file.path, file.text) for file, fix in fixed if fix.applied and file.path is not None and file.text is not None]
-    try:
-        refuse_unwritable(*(Replaced("--fix", path) for _, _, path, _ in changed))
-    except UsageError as error:
-        fail(str(error), as_json=as_json, code=WRONG_USAGE)
+    need_writable(*(Replaced("--fix", path) for _, _, path, _ in changed), as_json=as_json)
     for file, fix, path, text in changed:
         try:
             write_atomically(path, fix.text, text.encoding)
         except OSError as error:
-            fail(f"{file.file} cannot be written: {(error.strerror or str(error)).lower()}", as_json=as_json)
+            fail(f"{file.file} {unwritten(error)}", as_json=as_json)
         checked[places[id(file)]] = check_bytes(SourceText(fix.text, text.encoding), file.file, path, facts)
 
 

@@ -9,9 +9,8 @@ from typing import Annotated
 
 import typer
 
-from dpd_infra.cli._arguments import UsageError
 from dpd_infra.cli._output import WRONG_USAGE, existing_file, fail, print_json, refuse
-from dpd_infra.cli._output_paths import Folder, Replaced, refuse_unwritable
+from dpd_infra.cli._output_paths import Folder, Replaced, need_writable
 from dpd_infra.ops.chart import REPOSITORY, fetch_chart
 from dpd_infra.ops.chart_archive import ChartError
 from dpd_infra.spec.dependencies import DependenciesSpec
@@ -61,13 +60,10 @@ def command(
 
 def _look(archive: Path, *, force: bool, as_json: bool) -> None:
     """End the command, before anything is fetched, where the archive cannot be written; one that is there may be the same."""
-    try:
-        if not archive.is_file():
-            refuse_unwritable(Folder("the chart's folder", archive.parent, [archive.name], named=False))
-        elif force:
-            refuse_unwritable(Replaced("--force", archive))
-    except UsageError as error:
-        fail(str(error), as_json=as_json, code=WRONG_USAGE)
+    if not archive.is_file():
+        need_writable(Folder("the chart's folder", archive.parent, [archive.name], named=False), as_json=as_json)
+    elif force:
+        need_writable(Replaced("--force", archive), as_json=as_json)
 
 
 def _dependencies(file: Path, *, as_json: bool) -> DependenciesSpec:

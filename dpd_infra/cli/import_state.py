@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dpd_infra.cli._arguments import UsageError
 from dpd_infra.cli._output import WRONG_USAGE, existing_file, fail, print_json
-from dpd_infra.cli._output_paths import Folder, refuse_unwritable
+from dpd_infra.cli._output_paths import Folder, need_writable, unwritten
 from dpd_infra.ops.import_state import ImportPlan, Step, plan_import
 from dpd_infra.ops.live_estate import EstateUnreadable, LiveEstate, describe
 
@@ -94,10 +93,7 @@ def _look(folder: Path, stack: str, *, force: bool) -> None:
     files = (f"Pulumi.{stack}.yaml", IMPORT_FILE)
     if "/" in stack:
         fail(f"--stack {stack}: a stack's own name, without organization and project", code=WRONG_USAGE)
-    try:
-        refuse_unwritable(Folder("--out", folder, files))
-    except UsageError as error:
-        fail(str(error), code=WRONG_USAGE)
+    need_writable(Folder("--out", folder, files))
     if taken := [name for name in files if (folder / name).exists() and not force]:
         fail(f"{', '.join(str(folder / name) for name in taken)}: there already; write elsewhere with --out, or over it with --force")
 
@@ -114,7 +110,7 @@ def _write(plan: ImportPlan, folder: Path, stack: str) -> None:
             (folder / file).write_text(text, encoding="utf-8")
             print(folder / file)
     except OSError as error:
-        fail(f"{error.filename} cannot be written: {(error.strerror or str(error)).lower()}")
+        fail(f"{error.filename} {unwritten(error)}")
     for note in plan.notes:
         print(f"  note: {note}", file=sys.stderr)
     if IMPORT_FILE in files:

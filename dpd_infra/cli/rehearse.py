@@ -8,9 +8,8 @@ from typing import Annotated
 
 import typer
 
-from dpd_infra.cli._arguments import UsageError
 from dpd_infra.cli._output import WRONG_USAGE, fail, print_report, refuse
-from dpd_infra.cli._output_paths import File, Folder, refuse_unwritable
+from dpd_infra.cli._output_paths import File, Folder, need_writable
 from dpd_infra.cli._rehearse_asked import KEPT_FILES, Asked, state_dir
 from dpd_infra.cli._rehearse_run import rehearse
 from dpd_infra.spec.finding import Severity
@@ -108,10 +107,7 @@ def _look(html: Path | None, keep: Path | None, state: Path, *, as_json: bool) -
         places.append(File("--html", html))
     if keep is not None:
         places.append(Folder("--keep", keep, KEPT_FILES))
-    try:
-        refuse_unwritable(*places)
-    except UsageError as error:
-        fail(str(error), as_json=as_json, code=WRONG_USAGE)
+    need_writable(*places, as_json=as_json)
 
 
 _TOGETHER = ({"--fail", "--destroy"}, {"--kill-at", "--destroy"})

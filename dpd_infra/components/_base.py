@@ -10,7 +10,16 @@ import pulumi
 HandleT = TypeVar("HandleT")
 
 
-class Component(pulumi.ComponentResource):
+class Unevaluated:
+    """A resource class whose annotations the SDK does not take for properties: it would evaluate them each time that one is made."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Leave the annotations to type checkers."""
+        super().__init_subclass__(**options)
+        cls.__annotations__ = {}
+
+
+class Component(Unevaluated, pulumi.ComponentResource):
     """A component of this library: one noun, typed outputs, children below it and nothing of the caller's options on them.
 
     What a component is to the rest of the program and no output, its handle, stands in a slot: `pulumi.export` of a whole component takes
@@ -19,11 +28,6 @@ class Component(pulumi.ComponentResource):
 
     token: ClassVar[str]
     """The type token, from `tokens`."""
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        """Keep the SDK from taking annotated attributes for properties: it would evaluate their types each time a component is made."""
-        super().__init_subclass__(**options)
-        cls.__annotations__ = {}
 
     def __init__(self, name: str, inputs: Mapping[str, Any], opts: pulumi.ResourceOptions | None) -> None:
         # Inputs are identity only: the engine counts a component whose inputs change as one more update beside the resource that changed.

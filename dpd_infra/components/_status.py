@@ -8,6 +8,7 @@ from typing import Any
 import pulumi
 import pulumi_kubernetes as kubernetes
 
+from dpd_infra.components._base import Unevaluated
 from dpd_infra.spec.inference_endpoint_config.status import DeploymentState
 
 SETTLED = f"jsonpath={{.status[?(@=='{DeploymentState.DEPLOYMENT_COMPLETE}'||@=='{DeploymentState.DEPLOYMENT_FAILED}')]}}"
@@ -16,7 +17,7 @@ until its timeout, and then say only that (pulumi-kubernetes, provider/pkg/await
 `status.observedGeneration` by itself, so an end that was reached before an update is none (condition/jsonpath.go)."""
 
 
-class CustomResourceWithStatus(kubernetes.apiextensions.CustomResource):
+class CustomResourceWithStatus(Unevaluated, kubernetes.apiextensions.CustomResource):
     """As `kubernetes.apiextensions.CustomResource`, with `status` as it was when the wait ended.
 
     The SDK's own class hands on what a program gave, and not what a controller wrote.
@@ -28,11 +29,6 @@ class CustomResourceWithStatus(kubernetes.apiextensions.CustomResource):
     def api_version(self) -> pulumi.Output[str]:
         """As the SDK's own class has it."""
         return vars(self)["apiVersion"]
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        """Keep the SDK from evaluating the annotations of a subclass each time that one is made, as in `Component`."""
-        super().__init_subclass__(**options)
-        cls.__annotations__ = {}
 
     def _internal_init(
         self,

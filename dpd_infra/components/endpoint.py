@@ -37,6 +37,11 @@ class Endpoint(CustomResourceWithStatus):
     `protect`, aliases, timeouts, hooks) are those of that object, and a thousand endpoints are a thousand resources.
     """
 
+    __slots__ = ("manifest",)  # no output: see `Component`
+
+    manifest: RenderedManifest
+    """What was rendered, with where each value comes from."""
+
     def __init__(
         self,
         name: str,
@@ -59,8 +64,8 @@ class Endpoint(CustomResourceWithStatus):
         facts = operator.facts
         context = endpoint_context(name, region=operator.region, addon_version=facts.addon_version, image_mirrors=facts.image_mirrors)
         known = accepted(spec, context, facts)
-        self._manifest = known.manifest if known else render_endpoint(name, spec, context)
-        refuse_errors(known.findings if known else check_endpoint(EndpointSubject(name, self._manifest, spec, None, facts)))
+        self.manifest = known.manifest if known else render_endpoint(name, spec, context)
+        refuse_errors(known.findings if known else check_endpoint(EndpointSubject(name, self.manifest, spec, None, facts)))
         config_key = _token_config_key(spec)
         if config_key is not None and hugging_face_token is None:
             message = f"endpoint {name}: model.huggingFace.token.configKey names {config_key}: pass its secret as hugging_face_token"
@@ -68,10 +73,10 @@ class Endpoint(CustomResourceWithStatus):
         refuse_options(name, opts, operator)
         self._spec = spec
         # Plain, because the engine need not wait for them; an output of each would be half of what registering an endpoint costs.
-        self._names = _names(self._manifest, spec)
+        self._names = _names(self.manifest, spec)
 
         before = () if config_key is None else (token_secret(name, spec, operator, hugging_face_token, opts),)
-        document = self._manifest.document
+        document = self.manifest.document
         gate, version = _gated(document["spec"], facts, name), operator.addon_version
         super().__init__(
             name,
@@ -88,12 +93,6 @@ class Endpoint(CustomResourceWithStatus):
             pulumi.log.info(self._short_sizing().text)
         else:
             _ = self.certificate  # it ends the program where the operator gave the endpoint up
-
-    @property
-    def manifest(self) -> RenderedManifest:
-        """What was rendered, with where each value comes from."""
-        # A plain attribute of a resource is part of what `pulumi.export` takes of it, and this is nothing to export.
-        return self._manifest
 
     @cached_property
     def certificate(self) -> pulumi.Output[dict[str, Any] | None]:
