@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from dpd_infra.spec.stack_file import file_stems, short_name
+from dpd_infra.spec.stack_file import file_stems, short_name, stack_file_in
 
 STAND_IN = "rehearsal-stand-in"
 """What a rehearsal puts in place of every encrypted value: it has no key to the real ones."""
@@ -57,12 +57,10 @@ class ProjectFiles:
         parts = stack.split("/")
         if len(parts) == len(("organization", "project", "stack")) and parts[1] != str(settings["name"]):
             raise ProjectNotFound(f"{stack} is a stack of project {parts[1]}, and {file} is that of project {settings['name']}")
-        stems = file_stems(stack)
-        files = (folder / f"{stem}{end}" for stem in stems for end in (".yaml", ".yml", ".json"))
-        path = next((found for found in files if found.is_file()), None)
+        path = stack_file_in(folder, stack, (".yaml", ".yml", ".json"))
         if path is None:
             known = sorted(item.name.split(".")[1] for item in folder.glob("Pulumi.*.yaml"))
-            raise ProjectNotFound(f"there is no {folder / stems[-1]}.yaml; stacks with a file: {', '.join(known) or 'none'}")
+            raise ProjectNotFound(f"there is no {folder / file_stems(stack)[-1]}.yaml; stacks with a file: {', '.join(known) or 'none'}")
         # The rehearsal's backend knows no organizations: one stack is one however it is named.
         return cls(root, settings, short_name(stack), path, _load(path))
 

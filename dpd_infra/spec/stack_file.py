@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pathlib
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -117,13 +118,12 @@ def _of_project(folder: pathlib.Path) -> tuple[dict[str, Any], dict[str, bool]]:
 
 def find_stack_file(root: pathlib.Path, stack: str) -> pathlib.Path | None:
     """The file of a stack of the project in `root`, or None: in `stackConfigDir`, by any name of the stack, as `file_stems` has them."""
-    folder = _config_folder(root)
-    for stem in file_stems(stack):
-        for suffix in _SUFFIXES:
-            path = folder / f"{stem}{suffix}"
-            if path.is_file():
-                return path
-    return None
+    return stack_file_in(_config_folder(root), stack)
+
+
+def stack_file_in(folder: pathlib.Path, stack: str, suffixes: Sequence[str] = _SUFFIXES) -> pathlib.Path | None:
+    """The file of a stack in the folder of stack files, or None."""
+    return next((path for stem in file_stems(stack) for end in suffixes if (path := folder / f"{stem}{end}").is_file()), None)
 
 
 def file_stems(stack: str) -> tuple[str, ...]:
